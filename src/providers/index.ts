@@ -1,0 +1,6 @@
+import type { ObjectStore } from "./object-store.ts";
+
+/** The third parties that this installation speaks to, as `ctx.providers`. */
+export interface Providers {
+  readonly objectStore: ObjectStore;
+}

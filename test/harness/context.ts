@@ -1,0 +1,87 @@
+import { AlertRecorder } from "../../src/kernel/alerts.ts";
+import { type Clock, VirtualClock } from "../../src/kernel/clock.ts";
+import { Config } from "../../src/kernel/config.ts";
+import type { KernelContext } from "../../src/kernel/context.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import { Metrics } from "../../src/kernel/metrics.ts";
+import { type RedisConnection, Subscriber } from "../../src/kernel/redis/index.ts";
+import { openSql, type Sql } from "../../src/kernel/sql/index.ts";
+import { startTestRedis, type TestRedis } from "./redis.ts";
+
+export interface TestContext extends KernelContext {
+  readonly clock: VirtualClock;
+  readonly alerts: AlertRecorder;
+  readonly server: TestRedis;
+  /** The same surroundings as another process would have them: its own connection, hostname and alerts. */
+  process(overrides?: Partial<KernelContext>): KernelContext & { readonly alerts: AlertRecorder };
+  /** Forgets all keys, for the next test of the file. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real, empty SQL engine. */
+export async function openTestContext(options: { sql?: boolean; start?: number } = {}): Promise<TestContext> {
+  const server = await startTestRedis();
+  const clock = new VirtualClock(options.start);
+  server.obey(clock);
+  const sql: Sql = options.sql ? await openSql({ kind: "memory" }) : noSql;
+  const closing: (() => Promise<void> | void)[] = [];
+  let processes = 0;
+
+  const build = (overrides: Partial<KernelContext> & { clock?: Clock } = {}) => {
+    const redis: RedisConnection = overrides.redis ?? server.connect(clock);
+    const subscriber = lazySubscriber(redis, clock, closing);
+    return {
+      clock,
+      config: new Config([]),
+      log: silentLog,
+      alerts: new AlertRecorder(),
+      metrics: new Metrics(),
+      redis,
+      cacheRedis: redis,
+      sql,
+      hostname: `jobs-test-${++processes}`,
+      get subscriber() {
+        return subscriber();
+      },
+      ...overrides,
+    } as KernelContext & { readonly alerts: AlertRecorder };
+  };
+
+  const own = build();
+  return Object.defineProperties(
+    {
+      server,
+      process: build,
+      flush: async () => {
+        await own.redis.commands.flushall();
+      },
+      close: async () => {
+        for (const close of closing) await close();
+        if (options.sql) await sql.close();
+        await server.close();
+      },
+    },
+    Object.getOwnPropertyDescriptors(own),
+  ) as unknown as TestContext;
+}
+
+function lazySubscriber(redis: RedisConnection, clock: Clock, closing: (() => void)[]): () => Subscriber {
+  let subscriber: Subscriber | undefined;
+  return () => {
+    if (!subscriber) {
+      subscriber = new Subscriber(redis, clock);
+      closing.push(() => subscriber?.close());
+    }
+    return subscriber;
+  };
+}
+
+const noSql: Sql = {
+  engine: "pglite",
+  tables: () => {
+    throw new Error("this test has no SQL engine: open its context with { sql: true }");
+  },
+  script: () => Promise.reject(new Error("this test has no SQL engine")),
+  close: async () => {},
+};

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock, VirtualClock } from "../../src/kernel/clock.ts";
+import { openRedis, type RedisConnection, type RedisServer, startRedisServer } from "../../src/kernel/redis/index.ts";
+
+/** A real Redis of this test file's own, in a temporary folder; gone when the file is done. */
+export interface TestRedis {
+  readonly server: RedisServer;
+  readonly directory: string;
+  connect(clock?: Clock): RedisConnection;
+  /** Every key's TTL follows this virtual clock. */
+  obey(clock: VirtualClock): void;
+  /** Stops as a crash would and starts again on the same data. */
+  crashAndRestart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Shortens every TTL by the given milliseconds and deletes what reaches zero. Only tests may walk all keys at once. */
+const SHORTEN_TTLS = `
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local left = redis.call('PTTL', key)
+  if left >= 0 then
+    if left <= tonumber(ARGV[1]) then redis.call('DEL', key) else redis.call('PEXPIRE', key, left - ARGV[1]) end
+  end
+end`;
+
+export async function startTestRedis(
+  options: { persistence?: "always" | "everysec" | "off"; extra?: readonly string[] } = {},
+): Promise<TestRedis> {
+  const directory = mkdtempSync(join(tmpdir(), "carillon-test-redis-"));
+  const start = () =>
+    startRedisServer({ directory, persistence: options.persistence ?? "off", extra: options.extra ?? [] });
+  let server = await start();
+  const connections: RedisConnection[] = [];
+  const connect = (clock?: Clock) => {
+    const connection = openRedis({ kind: "socket", path: server.socketPath }, { clock });
+    connections.push(connection);
+    return connection;
+  };
+  return {
+    get server() {
+      return server;
+    },
+    directory,
+    connect,
+    obey(clock) {
+      const connection = connect();
+      clock.onAdvance(async (seconds) => {
+        await connection.commands.eval(SHORTEN_TTLS, 0, Math.round(seconds * 1000));
+      });
+    },
+    async crashAndRestart() {
+      await server.kill();
+      server = await start();
+    },
+    async close() {
+      for (const connection of connections) await connection.close();
+      await server.kill();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
