@@ -30,6 +30,8 @@ export interface Sql {
   tables<Tables>(): Kysely<Tables>;
   /** Several statements without parameters at once, as migrations need them. */
   script(text: string): Promise<void>;
+  /** The engine itself where it runs inside this process, for `sharePglite`. Use it only while holding a connection. */
+  readonly embedded?: PGlite;
   close(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ async function openPglite(address: SqlAddress & { kind: "pglite" | "memory" }): 
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: singleConnectionPool(engine) }) });
   return {
     engine: "pglite",
+    embedded: engine,
     tables: <Tables>() => kysely as Kysely<Tables>,
     script: async (text) => void (await engine.exec(text)),
     close: async () => {
