@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { systemClock } from "../../src/kernel/clock.ts";
 import { RedisConnection } from "../../src/kernel/redis/index.ts";
 import type { TestRedis } from "./redis.ts";
 
@@ -21,7 +22,8 @@ export class MortalConnection extends RedisConnection {
   diedAt: string | undefined;
 
   constructor(client: Redis, options: { dieAt?: number; death?: Death }) {
-    super(client);
+    // A dead process does not wait between its repeats, and neither should the test.
+    super(client, { clock: { ...systemClock, sleep: async () => true } });
     const original = client.sendCommand.bind(client);
     client.sendCommand = ((command: Parameters<Redis["sendCommand"]>[0], stream?: never) => {
       // Connection set-up and script loading happen before the process does anything of its own.

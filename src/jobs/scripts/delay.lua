@@ -1,0 +1,19 @@
+-- delay: held jobs go to sleep until they are due, with new counters.
+-- Promise: only an entry that is still held under its number is replaced.
+-- KEYS   1 running   hash; take number -> entry
+--        2 delayed   zset; jobs waiting for their time
+--        3 queued    hash; digest -> time its waiting entry was pushed
+-- ARGV   1 ...items  take number, new job JSON, due time and digest or an empty text, four per item
+-- Reply  how many moved
+-- Crash  before: still held. After: asleep.
+local running, delayed, queued = KEYS[1], KEYS[2], KEYS[3]
+
+local moved = 0
+for i = 1, #ARGV, 4 do
+  if redis.call('HDEL', running, ARGV[i]) == 1 then
+    redis.call('ZADD', delayed, ARGV[i + 2], ARGV[i + 1])
+    if ARGV[i + 3] ~= '' then redis.call('HDEL', queued, ARGV[i + 3]) end
+    moved = moved + 1
+  end
+end
+return moved

@@ -1,0 +1,19 @@
+-- fail: held jobs that will not run again by themselves are kept for an administrator.
+-- Promise: only an entry that is still held under its number fails; nothing is dropped.
+-- KEYS   1 running   hash; take number -> entry
+--        2 failed    list; failed jobs, newest on the left
+--        3 queued    hash; digest -> time its waiting entry was pushed
+-- ARGV   1 ...items  take number, failure JSON and digest or an empty text, three per item
+-- Reply  how many failed
+-- Crash  before: still held. After: in the list of failures.
+local running, failed, queued = KEYS[1], KEYS[2], KEYS[3]
+
+local moved = 0
+for i = 1, #ARGV, 3 do
+  if redis.call('HDEL', running, ARGV[i]) == 1 then
+    redis.call('LPUSH', failed, ARGV[i + 1])
+    if ARGV[i + 2] ~= '' then redis.call('HDEL', queued, ARGV[i + 2]) end
+    moved = moved + 1
+  end
+end
+return moved
