@@ -72,7 +72,7 @@ class Client {
   readonly #sql: Sql;
   readonly #execute: (message: Uint8Array) => Promise<Uint8Array>;
   #greeted = false;
-  #received = Buffer.alloc(0);
+  #received: Buffer = Buffer.alloc(0);
   /** Complete messages of a cycle that has not ended yet. */
   #cycle: Buffer[] = [];
   /** Ended cycles that the engine has not seen yet. */

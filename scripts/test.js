@@ -1,0 +1,70 @@
+// npm test: makes this clone ready, then runs the checks and all tests. The last line is always `N passed, N failed`.
+// npm test -- <filter> runs only the test files whose path contains the filter, without the checks.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile, installPackages, setUp } from "./setup.js";
+import { explain, root, run, runAloud, say, step } from "./steps.js";
+import { countTests } from "./tally.js";
+
+const filter = process.argv.slice(2);
+const tally = { passed: 0, failed: 0 };
+
+async function check(name, work) {
+  try {
+    await step(name, async () => void (await work()));
+    tally.passed++;
+  } catch (error) {
+    explain(error);
+    tally.failed++;
+  }
+}
+
+async function runTests() {
+  const folder = mkdtempSync(join(tmpdir(), "carillon-results-"));
+  const report = join(folder, "results.json");
+  const plain = process.env.CI ? { NO_COLOR: "1", FORCE_COLOR: undefined } : {};
+  try {
+    const code = await runAloud(
+      process.execPath,
+      [
+        join(root, "node_modules/vitest/vitest.mjs"),
+        ...["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+        ...filter,
+      ],
+      { env: plain },
+    );
+    let results;
+    try {
+      results = JSON.parse(readFileSync(report, "utf8"));
+    } catch {}
+    return countTests(results, code);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function node(script, ...args) {
+  return run(process.execPath, [join(root, script), ...args]);
+}
+
+try {
+  await setUp({ redis: "always" });
+  if (filter.length === 0) {
+    // The benchmarks are type-checked too, and their peers have types of their own.
+    await installPackages(join(root, "bench"), "the benchmarks' packages");
+    await check("Types", () => node("node_modules/typescript/bin/tsc", "-p", "."));
+    await check("Lint and format", () => node("node_modules/@biomejs/biome/bin/biome", "check", "."));
+  }
+  await check("Build", compile);
+  const { passed, failed, remarks } = await runTests();
+  tally.passed += passed;
+  tally.failed += failed;
+  for (const remark of remarks) say(remark);
+} catch (error) {
+  explain(error);
+  tally.failed++;
+}
+process.exitCode = tally.failed === 0 ? 0 : 1;
+say();
+say(`${tally.passed} passed, ${tally.failed} failed`);
