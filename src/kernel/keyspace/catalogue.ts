@@ -20,11 +20,14 @@ export interface Match {
 export class Catalogue {
   readonly entries: readonly CatalogueEntry[];
   readonly families: readonly FamilyPlan[];
+  /** Names of the domains, in the order of the floor plan. */
+  readonly domains: readonly string[];
   /** Candidates by the first segment of their fixed prefix, the most specific first; "" holds those without one. */
   readonly #keysBySegment = new Map<string, CatalogueEntry[]>();
   readonly #channelsBySegment = new Map<string, CatalogueEntry[]>();
 
   constructor(domains: readonly { readonly name: string; readonly keys?: readonly object[] }[]) {
+    this.domains = domains.map(({ name }) => name);
     const byFamily = new Map<string, FamilyPlan>();
     const entries: CatalogueEntry[] = [];
     for (const domain of domains)
@@ -44,7 +47,7 @@ export class Catalogue {
     }
     this.families = [...byFamily.values()];
     this.entries = entries.sort((a, b) => (a.pattern < b.pattern ? -1 : 1));
-    for (const entry of [...entries].sort((a, b) => b.compiled.specificity - a.compiled.specificity)) {
+    for (const entry of [...entries].sort(moreSpecificFirst)) {
       const index = entry.kind === "channel" ? this.#channelsBySegment : this.#keysBySegment;
       const segment = firstSegment(entry.compiled.literalPrefix, entry.compiled.parameters.length > 0);
       index.set(segment, [...(index.get(segment) ?? []), entry]);
@@ -61,13 +64,24 @@ export class Catalogue {
   }
 
   #find(index: Map<string, CatalogueEntry[]>, name: string): Match | undefined {
-    for (const segment of [firstSegment(name, false), ""])
-      for (const entry of index.get(segment) ?? []) {
-        const parameters = entry.compiled.match(name);
-        if (parameters) return { entry, parameters };
-      }
-    return undefined;
+    const own = firstMatch(index.get(firstSegment(name, false)), name);
+    const open = firstMatch(index.get(""), name);
+    if (!own || !open) return own ?? open;
+    return moreSpecificFirst(own.entry, open.entry) <= 0 ? own : open;
   }
+}
+
+function firstMatch(candidates: readonly CatalogueEntry[] | undefined, name: string): Match | undefined {
+  for (const entry of candidates ?? []) {
+    const parameters = entry.compiled.match(name);
+    if (parameters) return { entry, parameters };
+  }
+  return undefined;
+}
+
+/** More fixed characters win; among equals, what is fixed at the front. */
+function moreSpecificFirst({ compiled: a }: CatalogueEntry, { compiled: b }: CatalogueEntry): number {
+  return b.specificity - a.specificity || b.literalPrefix.length - a.literalPrefix.length;
 }
 
 /** `jobs` for `jobs:hot`. A fixed prefix that ends inside its first segment cannot be indexed and gives "". */

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { kernelErrors } from "../errors.ts";
 import { canonicalJson } from "./canonical.ts";
@@ -19,7 +20,10 @@ export function undecodable(shape: string, reason: string): Error {
 export const text: Codec<string> = {
   shape: "text",
   encode: (value) => value,
-  decode: (raw) => raw.toString("utf8"),
+  decode(raw) {
+    if (!isUtf8(raw)) throw undecodable("text", "the bytes are not UTF-8");
+    return raw.toString("utf8");
+  },
 };
 
 export const binary: Codec<Buffer> = { shape: "bytes", encode: (value) => value, decode: (raw) => raw };
@@ -29,8 +33,10 @@ export const integer: Codec<number> = {
   encode: (value) => String(value),
   decode(raw) {
     const written = raw.toString("latin1");
-    if (!/^-?\d{1,16}$/.test(written)) throw undecodable("an integer", `got ${preview(written)}`);
-    return Number(written);
+    const value = Number(written);
+    if (!/^-?\d{1,16}$/.test(written) || !Number.isSafeInteger(value))
+      throw undecodable("an integer", `got ${preview(written)}`);
+    return value;
   },
 };
 
@@ -46,6 +52,9 @@ export const unsigned64: Codec<string> = {
   },
 };
 
+/** As Lua, Redis and JavaScript write numbers; no hexadecimal, no words. */
+const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+
 /** A decimal number, such as a unix time with fractions. */
 export const decimal: Codec<number> = {
   shape: "decimal number",
@@ -53,7 +62,8 @@ export const decimal: Codec<number> = {
   decode(raw) {
     const written = raw.toString("latin1").trim();
     const value = Number(written);
-    if (written === "" || !Number.isFinite(value)) throw undecodable("a decimal number", `got ${preview(written)}`);
+    if (!DECIMAL.test(written) || !Number.isFinite(value))
+      throw undecodable("a decimal number", `got ${preview(written)}`);
     return value;
   },
 };
@@ -89,7 +99,7 @@ export interface JsonCodec<T> extends Codec<T> {
 
 /** JSON checked by a schema. `canonical` also demands the canonical form, as members of sets need it. */
 export function json<T>(schema: z.ZodType<T>, options: { canonical?: boolean; shape?: string } = {}): JsonCodec<T> {
-  const shape = options.shape ?? `${options.canonical ? "canonical " : ""}JSON`;
+  const shape = options.shape ?? `${options.canonical ? "canonical " : ""}JSON${fieldsOf(schema)}`;
   return {
     shape,
     schema,
@@ -109,6 +119,16 @@ export function json<T>(schema: z.ZodType<T>, options: { canonical?: boolean; sh
       return parsed.data;
     },
   };
+}
+
+/** ` {name, uid?}` for the reference; nothing where the schema is not an object. */
+function fieldsOf(schema: z.ZodType): string {
+  if (schema instanceof z.ZodArray) return " list";
+  if (!(schema instanceof z.ZodObject)) return "";
+  const names = Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) =>
+    field.safeParse(undefined).success ? `${name}?` : name,
+  );
+  return ` {${names.join(", ")}}`;
 }
 
 /** The fields of a hash with known names; a field whose codec is wrapped in `optional` may be absent. */
@@ -131,6 +151,8 @@ export type HashValue<F> = { [K in Exclude<keyof F, OptionalNames<F>>]: FieldVal
 /** How a whole hash looks. Encodes to a flat list of field and value, the order that HSET takes. */
 export interface HashCodec<T> {
   readonly shape: string;
+  /** Any part of the fields decodes by itself, so a sample of a large hash can be judged. */
+  readonly partial?: boolean;
   encode(value: T): (string | Buffer)[];
   decode(raw: Readonly<Record<string, Buffer>>): T;
 }
@@ -156,7 +178,7 @@ export function fields<const F extends Record<string, Codec<any> | OptionalField
         if (value !== undefined) result[name] = codec.decode(value);
         else if (!mayBeAbsent) throw undecodable("a hash", `field ${name} is missing`);
       }
-      const unknown = Object.keys(raw).filter((name) => !(name in codecs));
+      const unknown = Object.keys(raw).filter((name) => !Object.hasOwn(codecs, name));
       if (unknown.length > 0) throw undecodable("a hash", `unknown field ${unknown.join(", ")}`);
       return result as HashValue<F>;
     },
@@ -171,6 +193,7 @@ export function mapOf<T>(
   const field = options.field ?? text;
   return {
     shape: options.shape ?? `${field.shape} → ${value.shape}`,
+    partial: true,
     encode: (map) => Object.entries(map).flatMap(([name, member]) => [field.encode(name), value.encode(member)]),
     decode: (raw) =>
       Object.fromEntries(

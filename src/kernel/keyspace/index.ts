@@ -1,7 +1,12 @@
+export { type AuditOptions, type AuditResult, audit, type PatternUsage } from "./audit.ts";
 export { canonicalJson } from "./canonical.ts";
 export { Catalogue, type CatalogueEntry, type Match } from "./catalogue.ts";
 export * from "./codec.ts";
 export * from "./declare.ts";
+export { type Explanation, explain } from "./explain.ts";
 export { type Family, family, planOf } from "./family.ts";
+export { FINDING_KINDS, type Finding, type FindingKind } from "./findings.ts";
 export type { Invariant } from "./invariant.ts";
+export { type KeyRecord, keysJson, keysReference, ttlText } from "./reference.ts";
+export { shownName, shownSentence } from "./secrecy.ts";
 export { clusterTopology, standaloneTopology, type Topology } from "./topology.ts";

@@ -44,6 +44,10 @@ export function clusterTopology(catalogue: Catalogue): Topology {
       if (tags.size > 1)
         throw new TypeError(`a script may touch one family, these keys are of ${[...tags].join(" and ")}`);
       const tag = [...tags][0] ?? resolved[0]?.tag;
+      const [shared] = resolved.filter(({ entry }) => entry.shared);
+      // Readers look at one copy per family: a copy per shard would be written and never read.
+      if (shared && resolved.some(({ entry, tag: own }) => own !== entry.family))
+        throw new TypeError(`a script of a sharded family may not touch the shared key ${shared.name}`);
       return names.map((name) => `{${tag}}:${name}`);
     },
     copies(name) {
