@@ -96,13 +96,19 @@ export async function inspect(
   });
 }
 
+/** The client has this method, its type declarations do not. `callBuffer` would drop the command's name when pipelined. */
+interface ReadOnlyScripts {
+  evalsha_roBuffer(sha: string, keyCount: number, ...args: readonly (string | number | Buffer)[]): Promise<unknown>;
+}
+
 /** By the read-only form of EVALSHA, and with replies as bytes: values need not be text. */
 async function callReadOnly(client: Redis, args: readonly (string | number | Buffer)[]): Promise<RawInspected[]> {
+  const call = () => (client as unknown as ReadOnlyScripts).evalsha_roBuffer(inspectScript.sha, 0, ...args);
   try {
-    return (await client.callBuffer("EVALSHA_RO", inspectScript.sha, 0, ...args)) as RawInspected[];
+    return (await call()) as RawInspected[];
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
     await client.script("LOAD", inspectScript.lua);
-    return (await client.callBuffer("EVALSHA_RO", inspectScript.sha, 0, ...args)) as RawInspected[];
+    return (await call()) as RawInspected[];
   }
 }
