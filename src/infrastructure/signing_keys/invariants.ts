@@ -9,7 +9,8 @@ export const signingKeyInvariants: readonly Invariant[] = [
       const copies = [keys.apple, keys.cognito] as const;
       const findings = await Promise.all(
         copies.map(async (copy) => {
-          const [raw, left] = await Promise.all([redis.commands.getBuffer(copy()), redis.commands.pttl(copy())]);
+          const name = redis.topology.key(copy());
+          const [raw, left] = await Promise.all([redis.commands.getBuffer(name), redis.commands.pttl(name)]);
           if (raw === null) return [];
           const found: string[] = [];
           if (left < 0 || left > KEYS_TTL * 1000) found.push(`${copy()} lives longer than ${KEYS_TTL} s`);

@@ -86,12 +86,13 @@ async function currentCopy(ctx: KeyContext, issuer: Issuer, mine: Held): Promise
 
 /** Takes over the copy in Redis; its age follows from what is left of its life. */
 async function readStoredCopy(ctx: KeyContext, issuer: Issuer, mine: Held): Promise<KeyCopy | undefined> {
+  const { commands, topology } = ctx.cacheRedis;
   let raw: Buffer | null;
   let left: number;
   try {
     [raw, left] = await Promise.all([
-      ctx.cacheRedis.commands.getBuffer(issuer.copy),
-      ctx.cacheRedis.commands.pttl(issuer.copy),
+      commands.getBuffer(topology.key(issuer.copy)),
+      commands.pttl(topology.key(issuer.copy)),
     ]);
   } catch (error) {
     ctx.log.warn({ err: error, issuer: issuer.name }, "the copy of the signing keys cannot be read");
@@ -136,8 +137,9 @@ async function fetchCopy(ctx: KeyContext, issuer: Issuer, mine: Held): Promise<K
   const published = await fetchPublishedKeys(ctx, issuer);
   mine.copy = { keys: published, fetchedAt: ctx.clock.now(), heldSince: ctx.clock.monotonic() };
   // Without Redis every process asks the issuer by itself, which is slower but right.
-  await ctx.cacheRedis.commands
-    .set(issuer.copy, keys[issuer.name].codec.encode(published), "PX", KEYS_TTL * 1000)
+  const { commands, topology } = ctx.cacheRedis;
+  await commands
+    .set(topology.key(issuer.copy), keys[issuer.name].codec.encode(published), "PX", KEYS_TTL * 1000)
     .catch((error: unknown) => ctx.log.warn({ err: error, issuer: issuer.name }, "the signing keys cannot be kept"));
   return mine.copy;
 }

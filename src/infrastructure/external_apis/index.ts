@@ -1,0 +1,14 @@
+import { domain } from "../../domain.ts";
+import { apiSpacingErrors } from "../../mechanisms/api-spacing/index.ts";
+import { invariants } from "./invariants.ts";
+import { keys } from "./keys.ts";
+import { routes } from "./routes.ts";
+
+/** Calls to slow or costly third parties, kept apart across all processes. */
+export const externalApis = domain({
+  name: "external_apis",
+  keys: [keys],
+  errors: apiSpacingErrors,
+  routes,
+  invariants,
+});
