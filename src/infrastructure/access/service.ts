@@ -14,6 +14,7 @@ export {
 } from "./admin-tokens.ts";
 export { type AuditEntry, listAudit, withoutSecrets, writeAudit } from "./audit.ts";
 export { authenticate, bearerOf, type Principal } from "./bearer.ts";
+export { errors } from "./errors.ts";
 export { deriveKey, withRootSecret } from "./root-secret.ts";
 export { ACCESS, type Audience, ISSUER, signToken, type TokenPlan, type VerifiedToken, verifyToken } from "./tokens.ts";
 

@@ -1,0 +1,157 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import multipart from "@fastify/multipart";
+import fastify, { type FastifyInstance, LogController } from "fastify";
+import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import type { Domain } from "../../domain.ts";
+import type { Context } from "../../jobs/context.ts";
+import { newUid } from "../../kernel/ids.ts";
+import type { Route } from "../../kernel/route.ts";
+import { allowOrigins } from "./cors.ts";
+import { describeRoutes, serveDocs } from "./docs.ts";
+import { errors } from "./errors.ts";
+import { failureBody, failureHandler, publicError, sendFailure } from "./failure.ts";
+import { hasSaneHost, requestId, setCommonHeaders } from "./headers.ts";
+import { serveLanding } from "./landing.ts";
+import { type LiveGateway, serveLive } from "./live.ts";
+import { MethodTable } from "./methods.ts";
+import { mount } from "./mount.ts";
+import { checkReadiness, type Readiness } from "./readiness.ts";
+import { settings } from "./settings.ts";
+import { serveSystem } from "./system.ts";
+
+export interface ServerOptions {
+  /** Shown on the first page and in the interface description. */
+  readonly version?: string;
+  /** Default: asks Redis, SQL, the scripts and the subscriber. */
+  readonly readiness?: () => Promise<Readiness>;
+  /** Takes the sockets of `/api/1/live`; without it the address does not exist. */
+  readonly live?: LiveGateway;
+}
+
+const KEEP_ALIVE_MS = 72_000;
+const WHOLE_REQUEST_MS = 120_000;
+const LONGEST_PARAMETER = 1_024;
+
+/**
+ * The HTTP server of a process, built from what the rooms declare.
+ *
+ * A request's way: common headers and its id; a foreign page's rights; is there such an address; the route's door
+ * (credential, role, limits); the body; its schema; the handler; the audit row of an administrator's change; the
+ * answer's schema. Every refusal on the way ends in `failure.ts` and looks the same.
+ */
+export async function buildServer(
+  ctx: Context,
+  domains: readonly Domain[],
+  options: ServerOptions = {},
+): Promise<FastifyInstance> {
+  const proxies = ctx.config.get(settings.trustedProxies);
+  const app = fastify({
+    loggerInstance: ctx.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: ctx.config.get(settings.bodyLimit),
+    trustProxy: proxies.length > 0 ? [...proxies] : false,
+    requestIdHeader: false,
+    genReqId: requestId,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: WHOLE_REQUEST_MS,
+    forceCloseConnections: "idle",
+    // Requests that arrive on open connections while the server drains are still answered, in our own shape.
+    return503OnClosing: false,
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
+      sendFailure(request, reply, publicError(error));
+    },
+  }) as unknown as FastifyInstance;
+  const version = options.version ?? "development";
+  const readiness = options.readiness ?? (() => checkReadiness(ctx));
+  const methods = new MethodTable();
+  let draining = false;
+
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(failureHandler(ctx));
+  acceptJson(app);
+  app.addHook("preClose", async () => {
+    draining = true;
+  });
+  app.addHook("onRoute", ({ method, url }) => methods.add(url, method));
+  app.addHook("onRequest", async (request, reply) => {
+    setCommonHeaders(request, reply);
+    if (draining) reply.header("connection", "close");
+    if (!hasSaneHost(request)) throw errors.bad_request({ message: "The Host header is malformed." });
+  });
+  allowOrigins(app, ctx.config.get(settings.allowedOrigins));
+  app.addHook("onRequest", async (request, reply) => {
+    if (!request.is404) return;
+    const allowed = methods.at(request.url);
+    if (allowed.length === 0) throw errors.not_found();
+    reply.header("allow", allowed.join(", "));
+    throw errors.method_not_allowed();
+  });
+  observe(app, ctx);
+
+  await describeRoutes(app, domains, version);
+  if (options.live) await serveLive(app, options.live);
+  await mountAll(app, ctx, domains);
+  serveSystem(app, ctx, { readiness, draining: () => draining });
+  serveLanding(app, { domains, version, readiness });
+  await serveDocs(app);
+  await app.ready();
+  return app;
+}
+
+/** What is no HTTP at all never becomes a request; it is answered on the bare socket. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const failure = error.code === "HPE_HEADER_OVERFLOW" ? errors.headers_too_large() : errors.bad_request();
+  const body = JSON.stringify(failureBody(failure, newUid("req")));
+  socket.end(
+    `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}\r\nconnection: close\r\n` +
+      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** Bodies are JSON; a request that says so and sends nothing has no body rather than a broken one. */
+function acceptJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeContentTypeParser("text/plain");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (body === "") return done(null, undefined);
+    return parse(request, body as string, done);
+  });
+}
+
+/** Routes that read their bodies differently live in scopes of their own, so that no other route takes such bodies. */
+async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Domain[]): Promise<void> {
+  const all = domains.flatMap(({ name, routes = [] }) => routes.map((route) => ({ name, route })));
+  const taking = (kind: Route["consumes"]) => all.filter(({ route }) => (route.consumes ?? "json") === kind);
+  for (const { name, route } of taking("json")) mount(app, ctx, name, route);
+  await app.register(async (scope) => {
+    await scope.register(multipart);
+    for (const { name, route } of taking("multipart")) mount(scope, ctx, name, route);
+  });
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    for (const { name, route } of taking("raw")) mount(scope, ctx, name, route);
+  });
+}
+
+/** One log line and one measurement a request. The address is the route's pattern: a real one may hold a secret. */
+function observe(app: FastifyInstance, ctx: Context): void {
+  const seconds = ctx.metrics.histogram("carillon_http_request_seconds", "Time from a request to its answer.", [
+    "method",
+    "route",
+    "status",
+  ]);
+  app.addHook("onResponse", async (request, reply) => {
+    const route = request.routeOptions.url ?? "(none)";
+    const status = reply.statusCode;
+    const took = reply.elapsedTime / 1000;
+    seconds.observe({ method: request.method, route, status: String(status) }, took);
+    ctx.log.info({ request_id: request.id, method: request.method, route, status, seconds: took }, "request");
+  });
+}
