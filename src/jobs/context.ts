@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { KernelContext } from "../kernel/context.ts";
+import type { Locks } from "../mechanisms/lock/index.ts";
 import type { Providers } from "../providers/index.ts";
 import type { AnyRunner, Runner } from "./runner.ts";
 
@@ -32,7 +33,7 @@ export interface Jobs {
   /** The text of a job, for scripts that push to `jobs:hot` themselves. */
   encode<K extends z.ZodType>(runner: Runner<K>, kwargs: z.input<K>, now?: number): string;
   /** Starts a recurring job now unless an entry of it already waits; at most once per job, process and 20 ms. */
-  nudge<K extends z.ZodType>(runner: Runner<K>, kwargs?: z.input<K>): void;
+  nudge(runner: AnyRunner, kwargs?: Record<string, unknown>): void;
   /** Every runner this installation knows, by name. */
   readonly runners: ReadonlyMap<string, AnyRunner>;
   readonly progress: ProgressReports;
@@ -66,6 +67,7 @@ export interface ProgressReports {
 /** The one object passed to services and routes. */
 export interface Context extends KernelContext {
   readonly jobs: Jobs;
+  readonly locks: Locks;
   readonly providers: Providers;
 }
 
@@ -92,6 +94,4 @@ export interface JobContext extends Context {
   progress(message: string, indicator?: ProgressIndicator | null): Promise<void>;
   /** Gives the job back to the queue's end, as on a shutdown: `throw ctx.bounce()`. */
   bounce(): Error;
-  /** Ends the job without effect because its lock is held: `throw ctx.skippedLocked()`. */
-  skippedLocked(): Error;
 }

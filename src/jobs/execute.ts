@@ -1,0 +1,184 @@
+import { lockErrors } from "../mechanisms/lock/index.ts";
+import type { Context, ProgressEvent } from "./context.ts";
+import { reencodeJob } from "./entry.ts";
+import { Bounced, type Held } from "./held.ts";
+import type { JobMetrics, JobOutcome } from "./job-metrics.ts";
+import { jobKeys } from "./keys.ts";
+import type { JobQueue } from "./queue.ts";
+import { RunContext } from "./run-context.ts";
+import { begin } from "./scripts.ts";
+import type { Settler } from "./settler.ts";
+
+const MAX_BOUNCES = 10;
+const SKIPPED_WARNING_SECONDS = 600;
+
+export interface Execution {
+  readonly ctx: Context;
+  readonly jobs: JobQueue;
+  readonly settler: Settler;
+  readonly metrics: JobMetrics;
+  /** When each runner that only ever found its lock held was first skipped, by name. */
+  readonly skippedSince: Map<string, number>;
+  stopping(): boolean;
+}
+
+/** Runs one entry, or a batch of one batch runner, and settles how each ended. */
+export async function execute(execution: Execution, held: readonly Held[]): Promise<void> {
+  const { clock } = execution.ctx;
+  const started = clock.monotonic();
+  const now = clock.now();
+  for (const one of held) {
+    one.startedAt = started;
+    execution.metrics.waited(one.job.name, now - one.job.queued_at);
+  }
+  const first = held[0]!;
+  if (first.runner.runMany) await executeMany(execution, held);
+  else await executeOne(execution, first);
+  execution.metrics.ran(first.job.name, clock.monotonic() - started);
+}
+
+async function executeOne(execution: Execution, held: Held): Promise<void> {
+  const { job, runner } = held;
+  if (runner.ack === "early" && !(await execution.settler.finishEarly(held))) return;
+  if (job.rjob !== undefined) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob]);
+  if (job.job_uid !== undefined) await tell(execution, held, "started", "started");
+  try {
+    await runner.run!(new RunContext(execution.ctx, held, execution.stopping), held.kwargs);
+  } catch (error) {
+    return settleThrown(execution, held, error);
+  }
+  return settleSucceeded(execution, held);
+}
+
+async function executeMany(execution: Execution, batch: readonly Held[]): Promise<void> {
+  let held = batch;
+  const first = batch[0]!;
+  const { runner } = first;
+  if (runner.ack === "early") {
+    const ours = await Promise.all(batch.map((one) => execution.settler.finishEarly(one)));
+    held = batch.filter((_, index) => ours[index]);
+    if (held.length === 0) return;
+  }
+  const recurring = held.flatMap(({ job }) => job.rjob ?? []);
+  if (recurring.length > 0) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], recurring);
+  await Promise.all(held.map((one) => (one.job.job_uid ? tell(execution, one, "started", "started") : undefined)));
+  const context = new RunContext(execution.ctx, first, execution.stopping);
+  try {
+    const outcomes = await runner.runMany!(
+      context,
+      held.map(({ kwargs }) => kwargs),
+    );
+    if (outcomes && outcomes.length !== held.length)
+      throw new TypeError(`${runner.name} gave ${outcomes.length} outcomes for ${held.length} items`);
+    await Promise.all(
+      held.map((one, index) => {
+        const outcome = outcomes?.[index];
+        return outcome === undefined || outcome.ok
+          ? settleSucceeded(execution, one)
+          : settleThrown(execution, one, outcome.error);
+      }),
+    );
+  } catch (error) {
+    if (held.length === 1) return settleThrown(execution, first, error);
+    // One bad item must not take the others down with it: each is tried alone.
+    for (const one of held) await executeMany(execution, [one]);
+  }
+}
+
+async function settleSucceeded(execution: Execution, held: Held): Promise<void> {
+  if (held.settled) return;
+  if (held.timedOut) return settleTimedOut(execution, held);
+  execution.metrics.count(held.job.name, "ok");
+  if (execution.skippedSince.size > 0) execution.skippedSince.delete(held.job.name);
+  if (held.job.job_uid !== undefined) await tell(execution, held, "succeeded", "done");
+  if (held.runner.ack === "late") execution.settler.finish(held);
+}
+
+async function settleThrown(execution: Execution, held: Held, error: unknown): Promise<void> {
+  if (held.settled) return;
+  const { job } = held;
+  if (error instanceof Bounced) return settleBounced(execution, held);
+  if (lockErrors.lock_held.matches(error)) return settleSkipped(execution, held);
+  if (held.timedOut) return settleTimedOut(execution, held);
+  if (execution.stopping() && held.abort?.signal.aborted) return settleInterrupted(execution, held);
+  execution.ctx.alerts.error(error, job.name);
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return retryOrFail(execution, held, "error", text);
+}
+
+/** A run that ended only because it was told to by its timeout. */
+export async function settleTimedOut(execution: Execution, held: Held): Promise<void> {
+  const text = `did not end within ${held.runner.timeout} s`;
+  execution.ctx.alerts.error(new Error(text), held.job.name);
+  return retryOrFail(execution, held, "timeout", text);
+}
+
+async function retryOrFail(execution: Execution, held: Held, reason: "error" | "timeout", text: string): Promise<void> {
+  const { job, runner } = held;
+  execution.metrics.count(job.name, reason);
+  const attempt = job.attempt ?? 0;
+  const delay = runner.retry[attempt];
+  if (runner.ack === "early" || delay === undefined) {
+    await tell(execution, held, "failed", `failed: ${text.split("\n")[0]}`);
+    if (runner.ack === "late")
+      await execution.settler.fail(
+        { ...held, raw: reencodeJob(job), deliveries: job.deliveries, rjob: job.rjob },
+        reason,
+        text,
+      );
+    return;
+  }
+  await tell(execution, held, "progress", `retry in ${delay} s`);
+  await execution.settler.delay(held, { attempt: attempt + 1 }, delay);
+}
+
+async function settleBounced(execution: Execution, held: Held): Promise<void> {
+  const { job, runner } = held;
+  execution.metrics.count(job.name, "bounced");
+  if (runner.ack === "early") return;
+  if ((job.bounces ?? 0) >= MAX_BOUNCES) {
+    await tell(execution, held, "failed", "failed: given back too often");
+    return execution.settler.fail(
+      { ...held, raw: reencodeJob(job), deliveries: job.deliveries, rjob: job.rjob },
+      "bounce_loop",
+      `it was given back ${job.bounces} times`,
+    );
+  }
+  await tell(execution, held, "bounce", "given back to the queue");
+  await execution.settler.bounce([held], "back");
+}
+
+/** The worker shuts down and the run ended early because of it: not its fault, and first in line again. */
+async function settleInterrupted(execution: Execution, held: Held): Promise<void> {
+  execution.metrics.count(held.job.name, "bounced");
+  await tell(execution, held, "bounce", "interrupted by a shutdown");
+  await execution.settler.bounce([held], "front");
+}
+
+/** Another run has the lock; that is how single-run jobs share the fleet, so it is no error. */
+async function settleSkipped(execution: Execution, held: Held): Promise<void> {
+  const { name } = held.job;
+  const now = execution.ctx.clock.monotonic();
+  execution.metrics.count(name, "skipped_locked" satisfies JobOutcome);
+  const since = execution.skippedSince.get(name) ?? now;
+  execution.skippedSince.set(name, since);
+  if (now - since > SKIPPED_WARNING_SECONDS)
+    execution.ctx.alerts.warning(`${name}:skipped`, `${name} has found its lock held for ${Math.round(now - since)} s`);
+  await tell(execution, held, "succeeded", "skipped: another run is under way");
+  if (held.runner.ack === "late") execution.settler.finish(held);
+}
+
+async function tell(execution: Execution, held: Held, type: ProgressEvent["type"], message: string): Promise<void> {
+  const { job_uid } = held.job;
+  if (job_uid === undefined) return;
+  const terminal = type === "failed" || type === "succeeded";
+  if (terminal && execution.jobs.progress.takeEnded(job_uid)) return;
+  const indicator = terminal ? ({ type: "final" } as const) : ({ type: "spinner" } as const);
+  try {
+    await execution.jobs.progress.push(job_uid, { type, message, indicator });
+    if (terminal) execution.jobs.progress.takeEnded(job_uid);
+  } catch (error) {
+    // Watchers miss an event; the job itself must not fail because nobody could be told.
+    execution.ctx.log.warn({ err: error, job: held.job.name }, "progress could not be told");
+  }
+}

@@ -1,0 +1,34 @@
+import type { JobEntry } from "./entry.ts";
+import type { AnyRunner } from "./runner.ts";
+
+/**
+ * One entry in a worker's hands. Its claim is the pair of the worker's uid and the take number: every script that
+ * settles the entry checks that the pair still stands, so whatever a late worker says about it has no effect.
+ */
+export interface Held {
+  readonly workerUid: string;
+  readonly number: number;
+  readonly job: JobEntry;
+  readonly runner: AnyRunner;
+  /** Checked kwargs. */
+  readonly kwargs: unknown;
+  /** Monotonic time of the take. */
+  readonly takenAt: number;
+  /** Monotonic time of the start; undefined while it waits for a slot. */
+  startedAt: number | undefined;
+  /** Made when somebody first asks for the signal, or when it must be aborted. */
+  abort: AbortController | undefined;
+  timedOut: boolean;
+  /** Already settled by somebody else's decision: timeout, shutdown, declared dead. What the run says is ignored. */
+  settled: boolean;
+}
+
+export function abortHeld(held: Held, reason: string): void {
+  held.abort ??= new AbortController();
+  held.abort.abort(new Error(reason));
+}
+
+/** A runner that is told to stop gives its job back: `throw ctx.bounce()`. */
+export class Bounced extends Error {
+  override readonly name = "Bounced";
+}

@@ -1,0 +1,156 @@
+import { newUid } from "../kernel/ids.ts";
+import type { Context } from "./context.ts";
+import { type FailureReason, reencodeJob } from "./entry.ts";
+import type { Held } from "./held.ts";
+import { jobKeys } from "./keys.ts";
+import * as scripts from "./scripts.ts";
+
+const GROUP = 500;
+const RETRY_SECONDS = 0.5;
+const ERROR_TEXT_LIMIT = 2000;
+
+interface Finished {
+  readonly workerUid: string;
+  readonly number: number;
+}
+
+/**
+ * Says how held entries ended. Finishes are by far the commonest: they are collected while an earlier call is under way
+ * and sent together, so a worker that runs small jobs makes one call for hundreds of them.
+ */
+export class Settler {
+  readonly #ctx: Context;
+  #waiting: Finished[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** Forgets a job that is done. A lost call is repeated until it arrives; the take number makes that harmless. */
+  finish(held: Held): void {
+    this.#waiting.push(held);
+    this.#sending ??= this.#send();
+  }
+
+  /** Resolves when every finish so far has arrived. */
+  async flushed(): Promise<void> {
+    while (this.#sending) await this.#sending;
+  }
+
+  /** Removes an entry before it runs; false when it was rescued and must not run here. */
+  async finishEarly(held: Held): Promise<boolean> {
+    const removed = await this.#ctx.redis.run(scripts.finish, [running(held)], [held.number]);
+    return removed === 1;
+  }
+
+  async refile(category: 1 | 2, held: readonly Pick<Held, "workerUid" | "number">[]): Promise<void> {
+    await this.#ctx.redis.run(
+      scripts.refile,
+      [running(held[0]!), jobKeys.hotByCategory({ category })],
+      held.map(({ number }) => number),
+    );
+  }
+
+  /** Unstarted entries go back to the front, unchanged and in their order. */
+  async putBack(held: readonly Pick<Held, "workerUid" | "number">[]): Promise<void> {
+    if (held.length === 0) return;
+    const numbers = held.map(({ number }) => number).sort((a, b) => b - a);
+    await this.#ctx.redis.run(scripts.putBack, [running(held[0]!), jobKeys.hot()], numbers);
+  }
+
+  /** Back to the queue because the run was interrupted, not because it failed. */
+  async bounce(held: readonly Held[], side: "front" | "back"): Promise<void> {
+    if (held.length === 0) return;
+    const ordered = side === "front" ? [...held].sort((a, b) => b.number - a.number) : held;
+    await this.#ctx.redis.run(
+      scripts.requeue,
+      [running(held[0]!), jobKeys.hot(), jobKeys.recurringQueued()],
+      [
+        side,
+        this.#ctx.clock.now(),
+        ...ordered.flatMap(({ number, job }) => [
+          number,
+          reencodeJob({ ...job, bounces: (job.bounces ?? 0) + 1 }),
+          job.rjob ?? "",
+        ]),
+      ],
+    );
+  }
+
+  async delay(
+    held: Pick<Held, "workerUid" | "number" | "job">,
+    changes: { attempt?: number; deferrals?: number },
+    seconds: number,
+  ) {
+    const job = { ...held.job, ...changes, uid: held.job.uid ?? newUid("job") };
+    await this.#ctx.redis.run(
+      scripts.delay,
+      [running(held), jobKeys.delayed(), jobKeys.recurringQueued()],
+      [held.number, reencodeJob(job), this.#ctx.clock.now() + seconds, held.job.rjob ?? ""],
+    );
+  }
+
+  async fail(
+    held: Pick<Held, "workerUid" | "number"> & { raw: string; deliveries?: number; rjob?: string },
+    reason: FailureReason,
+    error: string,
+  ): Promise<void> {
+    await this.#ctx.redis.run(
+      scripts.fail,
+      [running(held), jobKeys.failed(), jobKeys.recurringQueued()],
+      [
+        held.number,
+        failureText(held.raw, reason, error, held.workerUid, held.deliveries ?? 0, this.#ctx.clock.now()),
+        held.rjob ?? "",
+      ],
+    );
+  }
+
+  async #send(): Promise<void> {
+    // One turn of the event loop lets the other jobs that end in it join the first call.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) {
+      const { workerUid } = this.#waiting[0]!;
+      const group: Finished[] = [];
+      while (group.length < GROUP && this.#waiting[group.length]?.workerUid === workerUid)
+        group.push(this.#waiting[group.length]!);
+      this.#waiting = this.#waiting.slice(group.length);
+      try {
+        await this.#ctx.redis.run(
+          scripts.finish,
+          [running(group[0]!)],
+          group.map(({ number }) => number),
+        );
+      } catch (error) {
+        this.#ctx.log.warn({ err: error, entries: group.length }, "finishing jobs failed; it is repeated");
+        this.#waiting = [...group, ...this.#waiting];
+        await this.#ctx.clock.sleep(RETRY_SECONDS);
+      }
+    }
+    this.#sending = undefined;
+  }
+}
+
+function running(held: Pick<Held, "workerUid">): string {
+  return jobKeys.running({ worker_uid: held.workerUid });
+}
+
+export function failureText(
+  raw: string,
+  reason: FailureReason,
+  error: string,
+  worker: string,
+  deliveries: number,
+  now: number,
+): string {
+  return JSON.stringify({
+    id: newUid("jf"),
+    raw,
+    reason,
+    error: error.slice(0, ERROR_TEXT_LIMIT),
+    worker,
+    deliveries,
+    failed_at: now,
+  });
+}
