@@ -4,6 +4,8 @@ import { settings as accessSettings } from "../infrastructure/access/settings.ts
 import { jobSettings } from "../jobs/settings.ts";
 import { type Config, loadConfig, readDotenv, type Setting, settings } from "../kernel/config.ts";
 import type { RedisAddress } from "../kernel/redis/index.ts";
+import { objectStoreSettings } from "../providers/open-object-store.ts";
+import { settings as httpSettings } from "./http/settings.ts";
 
 const SLOT = /^[A-Za-z0-9_.]{1,40}$/;
 
@@ -75,7 +77,14 @@ export const houseSettings = {
 
 /** Every setting there is, in the order in which a reader wants them: the house's, the jobs', then room by room. */
 export function allSettings(): readonly Setting<unknown>[] {
-  const groups = [houseSettings, accessSettings, jobSettings, ...domains.map((room) => room.settings ?? {})];
+  const groups = [
+    houseSettings,
+    httpSettings,
+    accessSettings,
+    jobSettings,
+    objectStoreSettings,
+    ...domains.map((room) => room.settings ?? {}),
+  ];
   return [...new Set(groups.flatMap((group) => Object.values(group) as Setting<unknown>[]))];
 }
 

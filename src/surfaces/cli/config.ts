@@ -1,0 +1,59 @@
+import { Command } from "commander";
+import type { EffectiveSetting } from "../../kernel/config.ts";
+import { withoutSecrets } from "../foundation.ts";
+import { loadSettings } from "../settings.ts";
+import type { Io } from "./io.ts";
+
+export function configCommand(io: Io): Command {
+  return new Command("config")
+    .summary("show every setting: value, source, meaning")
+    .description(
+      `Shows the settings that a process started here would have, and where each comes from: the environment, the .env
+file of the working directory, or the default. Secrets are masked. A bad value is named, with exit code 78.`,
+    )
+    .argument("[filter]", "only settings whose name, variable or meaning contains this")
+    .option("--json", "as JSON, for programs")
+    .option("--set", "only those that differ from their default")
+    .action((filter: string | undefined, options: { json?: boolean; set?: boolean }) => {
+      const shown = loadSettings(io.environment, io.workingDirectory)
+        .effective.filter((entry) => !options.set || entry.source !== "default")
+        .filter(({ setting }) => !filter || `${setting.name} ${setting.env} ${setting.doc}`.includes(filter));
+      if (options.json) {
+        io.out(JSON.stringify(shown.map(asJson), undefined, 2));
+        return;
+      }
+      for (const entry of shown) {
+        const { env, unit, doc } = entry.setting;
+        io.out(`${env} = ${readable(masked(entry))}${unit ? ` ${unit}` : ""}  (${entry.source})`);
+        io.out(`    ${doc}`);
+      }
+    });
+}
+
+function asJson(entry: EffectiveSetting) {
+  const { name, env, doc, unit, secret } = entry.setting;
+  return {
+    name,
+    env,
+    value: masked(entry) ?? null,
+    default: entry.setting.default ?? null,
+    source: entry.source,
+    unit,
+    secret,
+    doc,
+  };
+}
+
+/** A secret address keeps its host, which is what people look for; any other secret only says that it is set. */
+export function masked({ setting, value }: Pick<EffectiveSetting, "setting" | "value">): unknown {
+  if (!setting.secret || value === undefined) return value;
+  const text = String(value);
+  if (!/^[a-z+]+:\/\//i.test(text) || /^https?:/i.test(text)) return "********";
+  return withoutSecrets(text).replace(/\?.*$/, "?***");
+}
+
+function readable(value: unknown): string {
+  if (value === undefined) return "(not set)";
+  if (Array.isArray(value)) return value.length === 0 ? "(empty)" : value.join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,27 @@
+/** The person or program at the other end of the command line. Commands write here and nowhere else. */
+export interface Io {
+  out(line?: string): void;
+  err(line?: string): void;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly workingDirectory: string;
+  readonly terminal: boolean;
+  /** Calls back for each SIGINT and SIGTERM until the returned function is called. */
+  onSignal(listener: (signal: string) => void): () => void;
+}
+
+export function processIo(): Io {
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  return {
+    out: (line = "") => void process.stdout.write(`${line}\n`),
+    err: (line = "") => void process.stderr.write(`${line}\n`),
+    environment: process.env,
+    workingDirectory: process.cwd(),
+    terminal: process.stdout.isTTY === true,
+    onSignal(listener) {
+      for (const signal of signals) process.on(signal, listener);
+      return () => {
+        for (const signal of signals) process.off(signal, listener);
+      };
+    },
+  };
+}

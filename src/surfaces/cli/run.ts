@@ -1,0 +1,107 @@
+import { Command } from "commander";
+import type { ProcessRoles } from "../../domain.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { dataFolders, openHouseLog } from "../foundation.ts";
+import { type House, openHouse } from "../house.ts";
+import { loadSettings } from "../settings.ts";
+import { columns } from "./columns.ts";
+import { CommandFailed } from "./exit.ts";
+import type { Io } from "./io.ts";
+
+interface Shape {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly roles: ProcessRoles;
+}
+
+const SHAPES: readonly Shape[] = [
+  {
+    name: "up",
+    summary: "run everything in this process: server, worker and scheduler",
+    description: `Runs the HTTP server, a worker and the scheduler in one process. Without REDIS_URL it runs a Redis of its own,
+without DATABASE_URL an embedded database, both under the data folder (.carillon), where the next start finds
+everything again. Tables are migrated first. Ctrl-C stops cleanly: running jobs end or go back to the queue; a
+second Ctrl-C does not wait for them.`,
+    roles: { web: true, worker: true },
+  },
+  {
+    name: "serve",
+    summary: "run the HTTP server only",
+    description: `Runs the HTTP server without a worker. For several machines or processes: give them the same REDIS_URL,
+DATABASE_URL and CARILLON_ROOT_SECRET, and run \`carillon work\` somewhere too.`,
+    roles: { web: true, worker: false },
+  },
+  {
+    name: "work",
+    summary: "run a worker and scheduler only",
+    description: `Runs jobs and the schedule without a server. Any number may run; CARILLON_JOB_CONCURRENCY and
+CARILLON_JOB_CATEGORIES say what each takes on. A worker that dies loses nothing: others take over its jobs.`,
+    roles: { web: false, worker: true },
+  },
+];
+
+export function runCommands(io: Io): Command[] {
+  return SHAPES.map((shape) =>
+    new Command(shape.name)
+      .summary(shape.summary)
+      .description(shape.description)
+      .action(() => run(shape, io)),
+  );
+}
+
+async function run(shape: Shape, io: Io): Promise<void> {
+  const began = systemClock.monotonic();
+  const config = loadSettings(io.environment, io.workingDirectory);
+  const log = openHouseLog(config, { terminal: io.terminal });
+  const hurry = new AbortController();
+  let asked!: (signal: string) => void;
+  const stopAsked = new Promise<string>((resolve) => {
+    asked = resolve;
+  });
+  let signals = 0;
+  const deaf = io.onSignal((signal) => {
+    if (++signals === 1) asked(signal);
+    else hurry.abort();
+  });
+  try {
+    const house = await openHouse({ config, roles: shape.roles, log });
+    const seconds = (systemClock.monotonic() - began).toFixed(1);
+    log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
+    for (const line of whereToLook(house, seconds)) io.out(line);
+    const reason = await Promise.race([stopAsked, house.broken]);
+    io.out(typeof reason === "string" ? "Stopping; once more to stop without waiting." : "Stopping after a fault.");
+    await house.close({ hurry: hurry.signal });
+    io.out("Stopped. Everything is kept for the next start.");
+    if (typeof reason !== "string") throw new CommandFailed(exitCodeOf(reason));
+  } finally {
+    deaf();
+    log.flush();
+  }
+}
+
+/** A worker that cannot go on says with which code its supervisor should see it end. */
+function exitCodeOf(reason: unknown): number {
+  return typeof (reason as { exitCode?: unknown })?.exitCode === "number"
+    ? (reason as { exitCode: number }).exitCode
+    : 70;
+}
+
+export function whereToLook(house: House, seconds: string): string[] {
+  const { ctx, url } = house;
+  const rows: string[][] = [];
+  if (url) rows.push(["API", `${url}/api/1`], ["Reference", `${url}/docs`], ["Health", `${url}/readyz`]);
+  if (house.roles.worker) rows.push(["Jobs", `${ctx.jobs.runners.size} runners; carillon jobs list`]);
+  rows.push(["Redis", `${house.redis.version}, ${house.redis.description}`]);
+  rows.push(["SQL", house.database.description]);
+  rows.push(["Data", dataFolders(ctx.config).root]);
+  if (house.migrated.length > 0) rows.push(["Migrated", `${house.migrated.length} steps`]);
+  if (url) rows.push(["First step", "carillon admin token --label me"]);
+  return [
+    "",
+    `Carillon is up as ${ctx.hostname} after ${seconds} s.`,
+    ...columns(rows, "  "),
+    "Ctrl-C stops everything cleanly.",
+    "",
+  ];
+}

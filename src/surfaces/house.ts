@@ -1,0 +1,269 @@
+import type { ProcessRoles } from "../domain.ts";
+import { domains } from "../domains.ts";
+import { withRootSecret } from "../infrastructure/access/service.ts";
+import { settings as accessSettings } from "../infrastructure/access/settings.ts";
+import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
+import type { Alerts } from "../kernel/alerts.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import type { Config } from "../kernel/config.ts";
+import { defineErrors } from "../kernel/errors.ts";
+import { Catalogue } from "../kernel/keyspace/index.ts";
+import type { Log } from "../kernel/log.ts";
+import { Metrics } from "../kernel/metrics.ts";
+import { type Instance, type InstanceRole, reserveInstance } from "../kernel/process/index.ts";
+import { Subscriber } from "../kernel/redis/index.ts";
+import { type AppliedMigration, type DomainMigrations, migrate } from "../kernel/sql/index.ts";
+import { Locks } from "../mechanisms/lock/index.ts";
+import { openObjectStore } from "../providers/open-object-store.ts";
+import {
+  dataFolders,
+  type OpenedRedis,
+  type OpenedSql,
+  openCacheRedis,
+  openDatabase,
+  openStateRedis,
+  prepareDataFolder,
+} from "./foundation.ts";
+import { buildServer, closeServer, httpSettings, listen } from "./http/index.ts";
+import { houseSettings } from "./settings.ts";
+import { version } from "./version.ts";
+
+/**
+ * The assembly of a process.
+ *
+ * Life: founded (data folder, slot, Redis, SQL) -> furnished (the context that services and routes get) -> opened (tables
+ * migrated, rooms, worker and server started) -> closing -> closed. Every step pushes how to undo it, so that closing is
+ * the same list read backwards, wherever opening stopped. A process that dies without closing leaves: its pid files, which
+ * count no more; the managed Redis, which the next process adopts; its jobs and locks, which others take over in time.
+ */
+export interface House {
+  readonly ctx: Context;
+  readonly roles: ProcessRoles;
+  readonly redis: OpenedRedis;
+  readonly database: OpenedSql;
+  readonly migrated: readonly AppliedMigration[];
+  /** Where the server answers, when this process has one. */
+  readonly url: string | undefined;
+  /** Resolves with the reason when a part asks for the end of the process. */
+  readonly broken: Promise<unknown>;
+  close(options?: CloseOptions): Promise<void>;
+}
+
+export interface CloseOptions {
+  /** Aborted by a second signal: nothing is waited for any more. */
+  readonly hurry?: AbortSignal;
+}
+
+export interface FurnishOptions {
+  readonly config: Config;
+  readonly role: InstanceRole;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** The context without anything running in it: what a command of the command line needs. */
+export interface Furnished {
+  readonly ctx: Context;
+  readonly jobs: JobQueue;
+  readonly instance: Instance;
+  readonly redis: OpenedRedis;
+  readonly database: OpenedSql;
+  close(): Promise<void>;
+}
+
+export const houseErrors = defineErrors({
+  port_unusable: {
+    status: 503,
+    doc: "The server cannot listen where it should.",
+    hint: "Stop what uses the port, or set CARILLON_HTTP_PORT or CARILLON_HTTP_HOST.",
+  },
+});
+
+type Undo = (hurry?: AbortSignal) => Promise<void> | void;
+
+export async function furnish(options: FurnishOptions): Promise<Furnished> {
+  const clock = options.clock ?? systemClock;
+  const undo: Undo[] = [];
+  const close = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    prepareDataFolder(options.config);
+    const folders = dataFolders(options.config);
+    const config = withRootSecret(options.config, folders.root);
+    const instance = reserveInstance({
+      directory: folders.instances,
+      role: options.role,
+      slot: options.role === "cli" ? undefined : config.get(houseSettings.instance),
+    });
+    undo.push(() => instance.release());
+    const redis = await openStateRedis(config, clock);
+    undo.push(() => redis.close());
+    // Before Redis is closed: the last process to leave must see no other, itself included.
+    undo.push(() => instance.release());
+    const cacheRedis = await openCacheRedis(config, redis, clock);
+    if (cacheRedis !== redis.connection) undo.push(() => cacheRedis.close());
+    const database = await openDatabase(config, clock);
+    undo.push(() => database.close());
+    const subscriber = new Subscriber(redis.connection, clock);
+    undo.push(() => subscriber.close());
+
+    const surroundings = {
+      clock,
+      config,
+      log: options.log,
+      alerts: logAlerts(options.log),
+      metrics: new Metrics().withProcessMetrics(),
+      redis: redis.connection,
+      cacheRedis,
+      subscriber,
+      sql: database.sql,
+      hostname: instance.hostname,
+      providers: { objectStore: await openObjectStore(config, { clock, dataDirectory: folders.root }) },
+    };
+    const jobs = new JobQueue(surroundings, {
+      runners: domains.flatMap((room) => room.runners ?? []),
+      recurring: new RecurringSet(
+        domains.flatMap((room) => room.recurring ?? []),
+        config.get(houseSettings.statisticsTimezone),
+      ),
+    });
+    const ctx: Context = { ...surroundings, jobs, locks: new Locks(surroundings, catalogue()) };
+    return { ctx, jobs, instance, redis, database, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export interface OpenOptions {
+  readonly config: Config;
+  readonly roles: ProcessRoles;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+export async function openHouse(options: OpenOptions): Promise<House> {
+  const { roles } = options;
+  const furnished = await furnish({ ...options, role: roles.worker ? "jobs" : "web" });
+  const { ctx, redis, database } = furnished;
+  const undo: Undo[] = [];
+  let closing: Promise<void> | undefined;
+  const close = ({ hurry }: CloseOptions = {}) => {
+    closing ??= (async () => {
+      for (const step of undo.splice(0).reverse())
+        await inTime(ctx, hurry, step).catch((error: unknown) => ctx.alerts.error(error, "while closing"));
+      await furnished.close();
+    })();
+    return closing;
+  };
+  try {
+    await warnOfEviction(ctx);
+    if (database.owner !== undefined)
+      ctx.log.warn(
+        { owner: database.owner },
+        "the embedded database belongs to another process and ends with it; set DATABASE_URL to run several",
+      );
+    const migrated = await migrate(ctx.sql, migrationPlan());
+    await ctx.redis.ready();
+    for (const room of domains) {
+      const stop = await room.start?.(ctx, roles);
+      if (stop) undo.push(() => stop());
+    }
+    const broken = signalOnce();
+    const worker = roles.worker ? employ(furnished, broken.resolve) : undefined;
+    const app = roles.web ? await buildServer(ctx, domains, { version: version() }) : undefined;
+    undo.push(async (hurry) => {
+      await Promise.all([worker?.stop(hurry), app && leaveServer(ctx, app, hurry)]);
+    });
+    await worker?.start();
+    const url = app && (await answerAt(ctx, app, roles));
+    return { ctx, roles, redis, database, migrated, url, broken: broken.promise, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** A promise and its end, for Node versions without Promise.withResolvers. */
+function signalOnce() {
+  let resolve!: (reason: unknown) => void;
+  const promise = new Promise<unknown>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+function employ({ ctx, jobs, instance }: Furnished, onBroken: (reason: unknown) => void): Worker {
+  return new Worker(ctx, jobs, {
+    version: version(),
+    instance: instance.slot,
+    heartbeat: "thread",
+    onStuck: () => onBroken({ exitCode: RESTART_ME }),
+  });
+}
+
+type Server = Awaited<ReturnType<typeof buildServer>>;
+
+/** In development a port that is taken is no reason not to start; elsewhere somebody counts on that port. */
+async function answerAt(ctx: Context, app: Server, roles: ProcessRoles): Promise<string> {
+  const host = ctx.config.get(httpSettings.host);
+  const port = ctx.config.get(httpSettings.port);
+  const flexible = roles.worker && ctx.config.get(accessSettings.environment) === "development";
+  try {
+    return (await listen(app, { host, port, alternatives: flexible ? 20 : 0 })).url;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw houseErrors.port_unusable({ message: `The server cannot listen on ${host}:${port}: ${code}`, cause: error });
+  }
+}
+
+async function leaveServer(ctx: Context, app: Server, hurry?: AbortSignal): Promise<void> {
+  const drop = () => app.server.closeAllConnections();
+  hurry?.addEventListener("abort", drop, { once: true });
+  await closeServer(app, ctx.clock, ctx.config.get(jobSettings.shutdownGrace));
+  hurry?.removeEventListener("abort", drop);
+}
+
+/** Every key pattern of every room. */
+export function catalogue(): Catalogue {
+  return new Catalogue(domains);
+}
+
+/** The tables of every room, in the order of the floor plan. */
+export function migrationPlan(): readonly DomainMigrations[] {
+  return domains.flatMap(({ name, migrations }) => (migrations ? [{ domain: name, migrations }] : []));
+}
+
+/** A server that throws away keys to make room would throw away queues. */
+async function warnOfEviction(ctx: Context): Promise<void> {
+  const policy = /^maxmemory_policy:(\S+)/m.exec(await ctx.redis.commands.info("memory"))?.[1];
+  if (policy?.startsWith("allkeys-"))
+    ctx.alerts.warning(
+      "redis:policy",
+      `Redis has the policy ${policy} and may evict queues and locks when memory is short; set maxmemory-policy to noeviction or volatile-lru`,
+      { urgent: true },
+    );
+}
+
+/** Waits for a step of closing as long as the grace lasts, and not at all in a hurry. */
+async function inTime(ctx: Context, hurry: AbortSignal | undefined, step: Undo): Promise<void> {
+  const done = new AbortController();
+  const limit = AbortSignal.any([done.signal, ...(hurry ? [hurry] : [])]);
+  const patience = ctx.clock.sleep(ctx.config.get(jobSettings.shutdownGrace) + SLACK, limit);
+  await Promise.race([Promise.resolve(step(hurry)).finally(() => done.abort()), patience]);
+}
+
+/** The supervisor should start the process again: a job ignored its timeout. */
+const RESTART_ME = 75;
+
+/** Parts keep the grace themselves; this much later they are left behind. */
+const SLACK = 5;
+
+function logAlerts(log: Log): Alerts {
+  return {
+    warning: (identifier, text, { urgent = false } = {}) => log[urgent ? "error" : "warn"]({ identifier }, text),
+    error: (error, extra) => log.error({ err: error, extra }, "error"),
+    ops: (text) => log.info(text),
+  };
+}
