@@ -2,10 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { KernelContext } from "../../kernel/context.ts";
 import { expires, family, json, list, string, text } from "../../kernel/keyspace/index.ts";
-import { RedisConnection } from "../../kernel/redis/index.ts";
 import { Locks, ownerLock, unlessFenced } from "../lock/index.ts";
 import { listQuarantined } from "../quarantine/index.ts";
 import { purgatoryQueue, runBatches } from "./index.ts";
@@ -23,9 +21,6 @@ beforeAll(async () => {
   ctx = await openTestContext();
 });
 afterAll(() => ctx.close());
-
-/** A dead connection stays dead: waiting before each repeat would only make the test slow. */
-const hasty: Clock = { ...systemClock, sleep: async () => true };
 
 /** A job as the channels have it: under a lock, in batches of 2, one of them settled with its effects. */
 async function send(process: KernelContext, attempted: number[]): Promise<number> {
@@ -61,8 +56,7 @@ test("a sender that dies at any command loses nothing, settles nothing twice, an
       await bells.pushRaw(ctx, ['{"n":1}', '{"n":2}', '{"n":3}', "broken", '{"n":5}']);
     },
     life: async (mortal) => {
-      const redis = new RedisConnection(mortal.commands, { clock: hasty });
-      await send(ctx.process({ redis }), attempted);
+      await send(ctx.process({ redis: mortal }), attempted);
     },
     afterlife: async () => {
       await ctx.clock.advance(120);
