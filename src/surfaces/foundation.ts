@@ -46,6 +46,7 @@ export const foundationErrors = defineErrors({
   },
 });
 
+/** A Redis that starts together with this process gets this long, in seconds. */
 const REDIS_PATIENCE = 8;
 const SQL_PATIENCE = 10;
 /** The system's limit for the path of a unix socket is 107 bytes, and the longest name below the folder needs 20. */
@@ -92,11 +93,11 @@ export interface OpenedRedis {
 }
 
 /** Redis as the settings say: the one at REDIS_URL, or a server of our own below the data folder. */
-export async function openStateRedis(config: Config, clock: Clock): Promise<OpenedRedis> {
+export async function openStateRedis(config: Config, clock: Clock, patience = REDIS_PATIENCE): Promise<OpenedRedis> {
   const url = config.get(houseSettings.redisUrl);
   if (url !== undefined) {
     const address = redisAddress(url);
-    const { connection, version } = await connectRedis(address, withoutSecrets(url), clock);
+    const { connection, version } = await connectRedis(address, withoutSecrets(url), clock, patience);
     return { connection, address, version, description: withoutSecrets(url), close: () => connection.close() };
   }
   const folders = dataFolders(config);
@@ -106,7 +107,7 @@ export async function openStateRedis(config: Config, clock: Clock): Promise<Open
     persistence: config.get(houseSettings.redisFsync),
   });
   const address: RedisAddress = { kind: "socket", path: server.socketPath };
-  const { connection, version } = await connectRedis(address, server.socketPath, clock);
+  const { connection, version } = await connectRedis(address, server.socketPath, clock, patience);
   return {
     connection,
     address,
@@ -127,16 +128,18 @@ export function openCacheRedis(
 ): Promise<RedisConnection> | RedisConnection {
   const url = config.get(houseSettings.cacheRedisUrl);
   if (url === undefined) return state.connection;
-  return connectRedis(redisAddress(url), withoutSecrets(url), clock).then(({ connection }) => connection);
+  return connectRedis(redisAddress(url), withoutSecrets(url), clock, REDIS_PATIENCE).then(
+    ({ connection }) => connection,
+  );
 }
 
-async function connectRedis(address: RedisAddress, shown: string, clock: Clock) {
+async function connectRedis(address: RedisAddress, shown: string, clock: Clock, patience: number) {
   const connection = openRedis(address, { clock, connectionName: "carillon" });
   let reason = "";
   connection.commands.on("error", (error: Error) => {
     reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name);
   });
-  const answered = await firstOf(clock, REDIS_PATIENCE, connection.commands.info("server"));
+  const answered = await firstOf(clock, patience, connection.commands.info("server"));
   if (!answered.ok) {
     await connection.close();
     const why = reason || answered.reason;

@@ -23,6 +23,8 @@ export interface Finding {
 }
 
 const LEAST_NODE = [20, 19] as const;
+/** Whoever asks the doctor wants the answer soon. */
+const PATIENCE = 2;
 const SKEW_WARNING = 2;
 const SKEW_FAULT = 30;
 const LITTLE_SPACE = 1024 ** 3;
@@ -113,7 +115,7 @@ function examineFolder(config: Config): Finding {
 async function* examineRedis(config: Config, clock: Clock, leave: () => void): AsyncGenerator<Finding> {
   let redis: OpenedRedis;
   try {
-    redis = await openStateRedis(config, clock);
+    redis = await openStateRedis(config, clock, PATIENCE);
   } catch (error) {
     yield fault("redis", error, "start Redis, or correct or remove REDIS_URL");
     return;

@@ -51,8 +51,8 @@ export function program(io: Io): Command {
 function speakThrough(command: Command, io: Io): Command {
   command.exitOverride();
   command.configureOutput({
-    writeOut: (text) => io.out(text.trimEnd()),
-    writeErr: (text) => io.err(text.trimEnd()),
+    writeOut: (text) => io.out(text.replace(/\n$/, "")),
+    writeErr: (text) => io.err(text.replace(/\n$/, "")),
   });
   command.showSuggestionAfterError();
   for (const inner of command.commands) speakThrough(inner, io);

@@ -1,0 +1,35 @@
+import { domains } from "../../domains.ts";
+import { jobErrors } from "../../jobs/index.ts";
+import { scheduleErrors } from "../../jobs/schedule.ts";
+import { kernelErrors } from "../../kernel/errors.ts";
+import { keysReference } from "../../kernel/keyspace/index.ts";
+import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
+import { lockErrors } from "../../mechanisms/lock/index.ts";
+import { objectStoreErrors } from "../../providers/object-store.ts";
+import { foundationErrors } from "../foundation.ts";
+import { catalogue, houseErrors } from "../house.ts";
+import { httpErrors } from "../http/index.ts";
+import { allSettings } from "../settings.ts";
+import { configurationReference } from "./reference-configuration.ts";
+import { errorsReference } from "./reference-errors.ts";
+
+/** The pages of the handbook that are printed from declarations, for scripts/docs.js. */
+export function references(): readonly { readonly path: string; readonly text: string }[] {
+  return [
+    { path: "docs/keys.md", text: keysReference(catalogue()) },
+    { path: "docs/configuration.md", text: configurationReference(allSettings()) },
+    { path: "docs/errors.md", text: errorsReference(errorSections()) },
+  ];
+}
+
+function errorSections() {
+  return [
+    { title: "The process", errors: { ...foundationErrors, ...houseErrors } },
+    { title: "The kernel", errors: kernelErrors },
+    { title: "Locks and spacing", errors: { ...lockErrors, ...apiSpacingErrors } },
+    { title: "Files", errors: objectStoreErrors },
+    { title: "Jobs", errors: { ...jobErrors, ...scheduleErrors } },
+    { title: "HTTP", errors: httpErrors },
+    ...domains.flatMap(({ name, errors }) => (errors ? [{ title: name, errors }] : [])),
+  ];
+}
