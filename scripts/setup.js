@@ -44,7 +44,7 @@ export function installNeeded(lock, installed) {
   )
     return true;
   const known = new Set(wanted.map(([path]) => path));
-  return Object.keys(present).some((path) => !known.has(path));
+  return Object.entries(present).some(([path, { optional }]) => !known.has(path) && !optional);
 }
 
 function readJson(path) {
@@ -65,12 +65,25 @@ export async function installPackages(folder = root, what = "packages") {
   const lock = readJson(join(folder, "package-lock.json"));
   if (!lock) throw new StepFailed(`${join(folder, "package-lock.json")} is missing: this clone is not complete.`);
   if (!installNeeded(lock, readJson(join(folder, "node_modules/.package-lock.json")))) return;
-  await step(`Installing ${what}`, () =>
-    npm(["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      failure: "The packages could not be installed: see above. Is this machine online?",
-    }).then(() => undefined),
-  );
+  await step(`Installing ${what}`, async () => {
+    const common = ["--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+    try {
+      await npm(["ci", ...common], { cwd: folder });
+    } catch (error) {
+      // A lockfile written on one system may lack optional packages of another. `ci` refuses it then; this takes the same
+      // locked versions, adds what this system needs, and leaves the lockfile as it is.
+      if (!error.output?.includes("EUSAGE")) throw offline(error);
+      await npm(["install", "--no-save", ...common], { cwd: folder }).catch((second) => {
+        throw offline(second);
+      });
+    }
+  });
+}
+
+function offline(error) {
+  return new StepFailed("The packages could not be installed: see above. Is this machine online?", {
+    output: error.output,
+  });
 }
 
 export function filesUnder(folder) {
