@@ -1,0 +1,161 @@
+import { test } from "vitest";
+import {
+  code,
+  expectNone,
+  filesIn,
+  filesInRoot,
+  isTest,
+  isTypeScript,
+  linesWith,
+  read,
+  readIfThere,
+} from "./repository.ts";
+
+const sources = filesIn("src").filter((file) => /\.(ts|tsx|mjs|js)$/.test(file));
+const product = sources.filter((file) => !isTest(file));
+const tests = filesIn("src", "test").filter((file) => /\.test\.tsx?$/.test(file));
+const everything = [...filesInRoot(), ...filesIn("src", "test", "bench", "scripts", "bin", "docs", ".github")].filter(
+  (file) => /\.(ts|tsx|mjs|js|json|md|lua|ya?ml|toml|html|css|sh)$|^\.[a-z]+rc$/.test(file),
+);
+
+/** Who may ask the platform for the time or set a timer, and why. */
+const CLOCKS = new Map([
+  ["src/kernel/clock.ts", "is the clock"],
+  ["src/kernel/redis/managed.ts", "waits for a child process, which knows no virtual time"],
+  [
+    "src/jobs/heartbeat-thread.mjs",
+    "is a thread of its own, so that a busy process still beats; a clock cannot be passed to it",
+  ],
+]);
+
+test("no explicit any, unless the line above says why", () => {
+  const faults = [...sources, ...filesIn("test", "bench")].filter(isTypeScript).flatMap((file) => {
+    const lines = read(file).split("\n");
+    const place = (found: string) => Number(found.slice(found.lastIndexOf(":") + 1)) - 1;
+    return linesWith(file, /\bas any\b|[:<|&,(]\s*any\b(?!\s*[(:=])|\bany\[\]/).filter(
+      (found) => !/biome-ignore lint\/suspicious\/noExplicitAny: \S/.test(lines[place(found) - 1] ?? ""),
+    );
+  });
+  expectNone("Use unknown and narrow it, or a type parameter:", faults);
+});
+
+test("time and timers come from the clock in the context", () => {
+  const faults = product
+    .filter((file) => !CLOCKS.has(file))
+    .flatMap((file) => linesWith(file, /\bDate\.now\(|\bnew Date\(\s*\)|\b(setTimeout|setInterval)\(/));
+  expectNone(
+    "Use ctx.clock.now(), ctx.clock.sleep() or ctx.clock.every(), so that tests decide when things happen:",
+    faults,
+  );
+});
+
+test("src prints nothing by itself", () => {
+  const faults = product.flatMap((file) => linesWith(file, /\bconsole\./));
+  expectNone("Use ctx.log, or the print function that a command gets:", faults);
+});
+
+test("nothing is left to do later in a comment", () => {
+  const words = new RegExp(`\\b(${["TO", "FIX", "XX"].map((word, at) => word + ["DO", "ME", "X"][at]).join("|")})\\b`);
+  const faults = everything
+    .filter((file) => !file.endsWith("package-lock.json"))
+    .flatMap((file) => linesWith(file, words, read(file)));
+  expectNone("Do it now, or open an issue and delete the comment:", faults);
+});
+
+test("no test is skipped, alone or still to be written", () => {
+  const faults = tests.flatMap((file) =>
+    linesWith(
+      file,
+      /\b(test|it|describe|suite|bench)(\.\w+)*\.(skip|only|todo|skipIf|runIf|fails)\b|\b(xit|xtest|xdescribe|fit|fdescribe)\(/,
+    ),
+  );
+  expectNone("Run it, or delete it:", faults);
+});
+
+test("no two tests have the same name", () => {
+  const places = new Map<string, string[]>();
+  for (const file of tests)
+    for (const found of read(file).matchAll(
+      /^[ \t]*(?:test|it)(?:\.\w+(?:\([^)]*\))?)*\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')/gm,
+    )) {
+      const name = found[1]!.slice(1, -1);
+      places.set(name, [...(places.get(name) ?? []), file]);
+    }
+  const faults = [...places].flatMap(([name, files]) => (files.length > 1 ? [`"${name}": ${files.join(", ")}`] : []));
+  expectNone("Say in each name what this test proves and no other does:", faults);
+});
+
+test("tests wait for facts, not for time", () => {
+  const faults = tests.flatMap((file) => linesWith(file, /\b(setTimeout|setInterval)\(|from "node:timers\/promises"/));
+  expectNone("Use eventually(fact) and the virtual clock:", faults);
+});
+
+test("no file names a package registry or a folder of one machine", () => {
+  const registry = /registry\.(npmjs|yarnpkg)\.|npmmirror|artifactory|verdaccio|"resolved": "http/;
+  const folder = /(?<![\w.~$}-])\/(home|Users|root|work|workspace|mnt)\/[\w.-]/;
+  const faults = everything
+    .filter((file) => file !== "test/house/hygiene.test.ts")
+    .flatMap((file) => [...linesWith(file, registry, read(file)), ...linesWith(file, folder, read(file))]);
+  expectNone("Use relative paths, and let npm find its registry:", faults);
+});
+
+test("every error code is declared once", () => {
+  const places = new Map<string, string[]>();
+  for (const file of product)
+    for (const [, block] of read(file).matchAll(/\bdefineErrors\(\{\n([\s\S]*?)\n\s*\}\)/g)) {
+      const indent = /^\s*/.exec(block!)![0].length;
+      for (const [, code] of block!.matchAll(new RegExp(`^ {${indent}}([a-z0-9_]+): `, "gm")))
+        places.set(code!, [...(places.get(code!) ?? []), file]);
+    }
+  const faults = [...places].flatMap(([code, files]) => (files.length > 1 ? [`${code}: ${files.join(", ")}`] : []));
+  expectNone("Programs decide on the code, so it means one thing: rename one, or share the declaration:", faults);
+});
+
+test("every package that Carillon runs on is explained in docs/dependencies.md", () => {
+  const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+  const explained = readIfThere("docs/dependencies.md") ?? "";
+  const faults = Object.keys(dependencies).filter((name) => !explained.includes(`\`${name}\``));
+  expectNone(
+    "Say in docs/dependencies.md, with its name in backticks, what it is for, why this one, what it replaces:",
+    faults,
+  );
+});
+
+test("every package that src imports is a dependency of package.json", () => {
+  const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+  const faults = product.flatMap((file) =>
+    [...read(file).matchAll(/^\s*(?:import|export)\b[^"';]*?\bfrom\s*"([^."][^"]*)"/gm)].flatMap(([, specifier]) => {
+      const name = specifier!
+        .split("/")
+        .slice(0, specifier!.startsWith("@") ? 2 : 1)
+        .join("/");
+      return specifier!.startsWith("node:") || name in dependencies ? [] : [`${file} imports ${specifier}`];
+    }),
+  );
+  expectNone("Add these to dependencies, or do without:", faults);
+});
+
+test("keys are spelled in keys.ts only", () => {
+  const faults = product
+    .filter((file) => file.startsWith("src/") && !/\/keys(\.[a-z]+)?\.ts$|^src\/kernel\//.test(file))
+    .flatMap((file) =>
+      linesWith(file, /\.commands\s*\.\s*\w+\(\s*["`]\S/).filter((found) => !isServerCommand(file, found)),
+    );
+  expectNone("Declare the key in keys.ts and call it by its declaration:", faults);
+});
+
+/** `info("memory")`, `config("GET", …)`, `call("CONFIG", …)`: their first text is no key. */
+function isServerCommand(file: string, found: string): boolean {
+  const line = read(file).split("\n")[Number(found.slice(found.lastIndexOf(":") + 1)) - 1] ?? "";
+  return /\.commands\s*\.\s*(info|config|call|callBuffer|script|client|memory|slowlog|latency|eval|object|scan|scanBuffer)\(/.test(
+    line,
+  );
+}
+
+test("the check of code does not see comments, strings and patterns", () => {
+  const own = "test/house/hygiene.test.ts";
+  // console.log( and setTimeout( stand in this comment and "setTimeout(" in this string, but not in the code.
+  const seen = [...linesWith(own, /console\.log\(/), ...linesWith(own, /\bsetTimeout\(/)];
+  expectNone("strip() in repository.ts lets talk through:", seen);
+  if (!code(own).includes("everything")) throw new Error("strip() in repository.ts takes code away");
+});
