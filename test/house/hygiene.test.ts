@@ -4,6 +4,7 @@ import {
   expectNone,
   filesIn,
   filesInRoot,
+  importsOf,
   isTest,
   isTypeScript,
   linesWith,
@@ -86,7 +87,12 @@ test("no two tests have the same name", () => {
 });
 
 test("tests wait for facts, not for time", () => {
-  const faults = tests.flatMap((file) => linesWith(file, /\b(setTimeout|setInterval)\(|from "node:timers\/promises"/));
+  const faults = tests.flatMap((file) => [
+    ...linesWith(file, /\b(setTimeout|setInterval)\(/),
+    ...importsOf(file).flatMap(({ specifier }) =>
+      specifier.startsWith("node:timers") ? [`${file}: ${specifier}`] : [],
+    ),
+  ]);
   expectNone("Use eventually(fact) and the virtual clock:", faults);
 });
 
@@ -97,18 +103,6 @@ test("no file names a package registry or a folder of one machine", () => {
     .filter((file) => file !== "test/house/hygiene.test.ts")
     .flatMap((file) => [...linesWith(file, registry, read(file)), ...linesWith(file, folder, read(file))]);
   expectNone("Use relative paths, and let npm find its registry:", faults);
-});
-
-test("every error code is declared once", () => {
-  const places = new Map<string, string[]>();
-  for (const file of product)
-    for (const [, block] of read(file).matchAll(/\bdefineErrors\(\{\n([\s\S]*?)\n\s*\}\)/g)) {
-      const indent = /^\s*/.exec(block!)![0].length;
-      for (const [, code] of block!.matchAll(new RegExp(`^ {${indent}}([a-z0-9_]+): `, "gm")))
-        places.set(code!, [...(places.get(code!) ?? []), file]);
-    }
-  const faults = [...places].flatMap(([code, files]) => (files.length > 1 ? [`${code}: ${files.join(", ")}`] : []));
-  expectNone("Programs decide on the code, so it means one thing: rename one, or share the declaration:", faults);
 });
 
 test("every package that Carillon runs on is explained in docs/dependencies.md", () => {
@@ -124,12 +118,13 @@ test("every package that Carillon runs on is explained in docs/dependencies.md",
 test("every package that src imports is a dependency of package.json", () => {
   const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
   const faults = product.flatMap((file) =>
-    [...read(file).matchAll(/^\s*(?:import|export)\b[^"';]*?\bfrom\s*"([^."][^"]*)"/gm)].flatMap(([, specifier]) => {
-      const name = specifier!
+    importsOf(file).flatMap(({ specifier, typesOnly }) => {
+      if (typesOnly || /^(\.|node:)/.test(specifier)) return [];
+      const name = specifier
         .split("/")
-        .slice(0, specifier!.startsWith("@") ? 2 : 1)
+        .slice(0, specifier.startsWith("@") ? 2 : 1)
         .join("/");
-      return specifier!.startsWith("node:") || name in dependencies ? [] : [`${file} imports ${specifier}`];
+      return name in dependencies ? [] : [`${file} imports ${specifier}`];
     }),
   );
   expectNone("Add these to dependencies, or do without:", faults);

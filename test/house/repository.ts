@@ -56,7 +56,8 @@ export function readIfThere(file: string): string | undefined {
 }
 
 export const isTypeScript = (file: string) => file.endsWith(".ts") || file.endsWith(".tsx");
-export const isTest = (file: string) => /\.test\.tsx?$/.test(file) || file.startsWith("test/");
+/** Tests, and suites that tests of several implementations share. */
+export const isTest = (file: string) => /\.(test|conformance)\.tsx?$/.test(file) || file.startsWith("test/");
 
 const pureCode = new Map<string, string>();
 

@@ -14,6 +14,7 @@ import {
   keysReference,
   ttlText,
 } from "../../kernel/keyspace/index.ts";
+import { columns as inColumns } from "./columns.ts";
 import { progressBar, type Terminal } from "./progress-bar.ts";
 
 /** What the commands work on. `ctx` is only touched by commands that look at the server, so it may be opened late. */
@@ -241,15 +242,6 @@ function size(bytes: number): string {
   return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${UNITS[power]}`;
 }
 
-/** Cells padded to columns; the last column is left as it is. */
 function columns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!)))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  return inColumns(rows).join("\n");
 }

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { domains } from "../../src/domains.ts";
+import { references } from "../../src/surfaces/cli/references.ts";
+import { allSettings } from "../../src/surfaces/settings.ts";
+import { expectNone, filesIn, isTest, read, readIfThere } from "./repository.ts";
+
+test("the pages of the handbook that come from declarations are up to date", () => {
+  expect(references().map(({ path }) => path)).toEqual(["docs/keys.md", "docs/configuration.md", "docs/errors.md"]);
+  const stale = references().flatMap(({ path, text }) => {
+    const present = readIfThere(path);
+    if (present === text) return [];
+    if (present === undefined) return [`${path} is missing`];
+    const [wanted, found] = [text.split("\n"), present.split("\n")];
+    const at = wanted.findIndex((line, index) => line !== found[index]);
+    return [`${path}:${at + 1} should say: ${wanted[at] ?? "(nothing)"}`];
+  });
+  expectNone("Run `npm run docs` and commit what it writes:", stale);
+});
+
+test("docs/errors.md has every error that src declares", () => {
+  const page = references().find(({ path }) => path === "docs/errors.md")?.text ?? "";
+  const faults = filesIn("src")
+    .filter((file) => file.endsWith(".ts") && !isTest(file))
+    .flatMap((file) =>
+      errorCodesOf(file).flatMap((code) => (page.includes(`| \`${code}\` |`) ? [] : [`${code} of ${file}`])),
+    );
+  expectNone("Give these to their domain as errors, or to a section in src/surfaces/cli/references.ts:", faults);
+});
+
+test("every error code is declared once", () => {
+  const places = new Map<string, string[]>();
+  for (const file of filesIn("src").filter((each) => each.endsWith(".ts") && !isTest(each)))
+    for (const code of errorCodesOf(file)) places.set(code, [...(places.get(code) ?? []), file]);
+  const faults = [...places].flatMap(([code, files]) => (files.length > 1 ? [`${code}: ${files.join(", ")}`] : []));
+  expectNone("Programs decide on the code, so it means one thing: rename one, or share the declaration:", faults);
+});
+
+/** The codes that a file declares with `defineErrors({ … })`. */
+function errorCodesOf(file: string): string[] {
+  return [...read(file).matchAll(/\bdefineErrors\(\{\n([\s\S]*?)\n\s*\}\)/g)].flatMap(([, block]) => {
+    const indent = /^ */.exec(block!)![0].length;
+    return [...block!.matchAll(new RegExp(`^ {${indent}}([a-z0-9_]+): `, "gm"))].map(([, code]) => code!);
+  });
+}
+
+test("every setting has a name and an environment name of its own", () => {
+  const faults = (["name", "env"] as const).flatMap((what) => {
+    const all = allSettings().map((setting) => setting[what]);
+    return all.filter((name, index) => all.indexOf(name) !== index).map((name) => `${what} ${name}`);
+  });
+  expectNone("Rename one of each pair:", faults);
+});
+
+test("every setting is documented in a sentence and belongs to docs/configuration.md", () => {
+  const page = references().find(({ path }) => path === "docs/configuration.md")?.text ?? "";
+  const faults = allSettings().flatMap(({ env, doc }) =>
+    doc.trim().length > 10 && page.includes(`\`${env}\``) ? [] : [env],
+  );
+  expectNone("Say what these settings do:", faults);
+});
+
+test("every invariant and every runner has a name of its own", () => {
+  const names = domains.flatMap(({ invariants = [], runners = [] }) =>
+    [...invariants, ...runners].map(({ name }) => name),
+  );
+  expectNone(
+    "Rename one of each pair:",
+    names.filter((name, index) => names.indexOf(name) !== index),
+  );
+});
+
+test("no script, route or page reads a setting past its declaration", () => {
+  const faults = filesIn("src")
+    .filter((file) => file.endsWith(".ts") && !isTest(file))
+    .filter((file) => /\bprocess\.env\.(?!PATH\b)\w+/.test(read(file)));
+  expectNone("Declare a setting and read it with ctx.config.get():", faults);
+});
