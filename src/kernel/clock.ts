@@ -89,11 +89,13 @@ export class VirtualClock implements Clock {
         order: this.#order++,
         wake: (completed) => {
           this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+          signal?.removeEventListener("abort", onAbort);
           resolve(completed);
         },
       };
+      const onAbort = () => sleeper.wake(false);
       this.#sleepers.push(sleeper);
-      signal?.addEventListener("abort", () => sleeper.wake(false), { once: true });
+      signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 
