@@ -24,7 +24,7 @@ import {
   openStateRedis,
   prepareDataFolder,
 } from "./foundation.ts";
-import { buildServer, closeServer, httpSettings, listen } from "./http/index.ts";
+import { settings as httpSettings } from "./http/settings.ts";
 import { houseSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -172,12 +172,12 @@ export async function openHouse(options: OpenOptions): Promise<House> {
     }
     const broken = signalOnce();
     const worker = roles.worker ? employ(furnished, broken.resolve) : undefined;
-    const app = roles.web ? await buildServer(ctx, domains, { version: version() }) : undefined;
+    const server = roles.web ? await furnishServer(ctx, roles) : undefined;
     undo.push(async (hurry) => {
-      await Promise.all([worker?.stop(hurry), app && leaveServer(ctx, app, hurry)]);
+      await Promise.all([worker?.stop(hurry), server?.leave(hurry)]);
     });
     await worker?.start();
-    const url = app && (await answerAt(ctx, app, roles));
+    const url = await server?.answer();
     return { ctx, roles, redis, database, migrated, url, broken: broken.promise, close };
   } catch (error) {
     await close();
@@ -203,26 +203,33 @@ function employ({ ctx, jobs, instance }: Furnished, onBroken: (reason: unknown) 
   });
 }
 
-type Server = Awaited<ReturnType<typeof buildServer>>;
-
-/** In development a port that is taken is no reason not to start; elsewhere somebody counts on that port. */
-async function answerAt(ctx: Context, app: Server, roles: ProcessRoles): Promise<string> {
-  const host = ctx.config.get(httpSettings.host);
-  const port = ctx.config.get(httpSettings.port);
-  const flexible = roles.worker && ctx.config.get(accessSettings.environment) === "development";
-  try {
-    return (await listen(app, { host, port, alternatives: flexible ? 20 : 0 })).url;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw houseErrors.port_unusable({ message: `The server cannot listen on ${host}:${port}: ${code}`, cause: error });
-  }
-}
-
-async function leaveServer(ctx: Context, app: Server, hurry?: AbortSignal): Promise<void> {
-  const drop = () => app.server.closeAllConnections();
-  hurry?.addEventListener("abort", drop, { once: true });
-  await closeServer(app, ctx.clock, ctx.config.get(jobSettings.shutdownGrace));
-  hurry?.removeEventListener("abort", drop);
+/** The server's packages are loaded only here, because most commands need none of them. */
+async function furnishServer(ctx: Context, roles: ProcessRoles) {
+  const { buildServer, closeServer, listen } = await import("./http/index.ts");
+  const app = await buildServer(ctx, domains, { version: version() });
+  return {
+    async answer(): Promise<string> {
+      const host = ctx.config.get(httpSettings.host);
+      const port = ctx.config.get(httpSettings.port);
+      // In development a port that is taken is no reason not to start; elsewhere somebody counts on that port.
+      const flexible = roles.worker && ctx.config.get(accessSettings.environment) === "development";
+      try {
+        return (await listen(app, { host, port, alternatives: flexible ? 20 : 0 })).url;
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        throw houseErrors.port_unusable({
+          message: `The server cannot listen on ${host}:${port}: ${code}`,
+          cause: error,
+        });
+      }
+    },
+    async leave(hurry?: AbortSignal): Promise<void> {
+      const drop = () => app.server.closeAllConnections();
+      hurry?.addEventListener("abort", drop, { once: true });
+      await closeServer(app, ctx.clock, ctx.config.get(jobSettings.shutdownGrace));
+      hurry?.removeEventListener("abort", drop);
+    },
+  };
 }
 
 /** Every key pattern of every room. */

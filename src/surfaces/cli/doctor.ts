@@ -179,6 +179,11 @@ export function examineClock(skew: number): Finding {
 }
 
 async function* examineSql(config: Config, clock: Clock): AsyncGenerator<Finding> {
+  const { sql: folder } = dataFolders(config);
+  if (config.get(houseSettings.databaseUrl) === undefined && !existsSync(folder)) {
+    yield { state: "ok", what: "sql", text: `embedded, made by the first start in ${folder}` };
+    return;
+  }
   try {
     const database = await openDatabase(config, clock);
     try {
