@@ -1,8 +1,12 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { domains } from "../../src/domains.ts";
+import { planOf } from "../../src/kernel/keyspace/index.ts";
 import { references } from "../../src/surfaces/cli/references.ts";
+import { catalogue } from "../../src/surfaces/house.ts";
 import { allSettings } from "../../src/surfaces/settings.ts";
-import { expectNone, filesIn, isTest, read, readIfThere } from "./repository.ts";
+import { expectNone, filesIn, isTest, read, readIfThere, root } from "./repository.ts";
 
 test("the pages of the handbook that come from declarations are up to date", () => {
   expect(references().map(({ path }) => path)).toEqual(["docs/keys.md", "docs/configuration.md", "docs/errors.md"]);
@@ -42,6 +46,36 @@ function errorCodesOf(file: string): string[] {
     return [...block!.matchAll(new RegExp(`^ {${indent}}([a-z0-9_]+): `, "gm"))].map(([, code]) => code!);
   });
 }
+
+test("every family of keys that src declares belongs to a domain of the floor plan", async () => {
+  const known = new Set(catalogue().entries.map(({ kind, pattern }) => `${kind} ${pattern}`));
+  const files = filesIn("src").filter(
+    (file) => !isTest(file) && /\/keys(-[a-z-]+)?\.ts$/.test(file) && /\bfamily\(/.test(read(file)),
+  );
+  const faults = await Promise.all(
+    files.map(async (file) => {
+      const exported = Object.values((await import(pathToFileURL(join(root, file)).href)) as Record<string, unknown>);
+      const keys = exported.flatMap((value) => (isFamily(value) ? planOf(value).keys : []));
+      return keys.flatMap(({ kind, pattern }) => (known.has(`${kind} ${pattern}`) ? [] : [`${pattern} of ${file}`]));
+    }),
+  );
+  expectNone("Give the family to a domain as keys, or the audit takes its keys for foreign ones:", faults.flat());
+});
+
+function isFamily(value: unknown): value is object {
+  try {
+    return typeof value === "object" && value !== null && planOf(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+test("every key is explained in a sentence", () => {
+  const faults = catalogue().entries.flatMap(({ pattern, doc }) =>
+    doc.trim().split(/\s+/).length >= 3 ? [] : [`${pattern}: ${doc}`],
+  );
+  expectNone("Say in doc what the key is for, in words an operator understands:", faults);
+});
 
 test("every setting has a name and an environment name of its own", () => {
   const faults = (["name", "env"] as const).flatMap((what) => {

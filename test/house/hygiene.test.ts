@@ -131,21 +131,14 @@ test("every package that src imports is a dependency of package.json", () => {
 });
 
 test("keys are spelled in keys.ts only", () => {
+  const command =
+    /\.commands\s*\.\s*(?!(?:on|once|off|info|config|call|callBuffer|script|client|memory|object|scan|scanBuffer)\b)\w+\(\s*["`]\S/;
+  const scriptCall = /\.run\(\s*\w+,\s*\[\s*["`]\S/;
   const faults = product
-    .filter((file) => file.startsWith("src/") && !/\/keys(\.[a-z]+)?\.ts$|^src\/kernel\//.test(file))
-    .flatMap((file) =>
-      linesWith(file, /\.commands\s*\.\s*\w+\(\s*["`]\S/).filter((found) => !isServerCommand(file, found)),
-    );
+    .filter((file) => !/\/keys(-[a-z-]+)?\.ts$|^src\/kernel\//.test(file))
+    .flatMap((file) => [...linesWith(file, command, read(file)), ...linesWith(file, scriptCall, read(file))]);
   expectNone("Declare the key in keys.ts and call it by its declaration:", faults);
 });
-
-/** `info("memory")`, `config("GET", …)`, `call("CONFIG", …)`: their first text is no key. */
-function isServerCommand(file: string, found: string): boolean {
-  const line = read(file).split("\n")[Number(found.slice(found.lastIndexOf(":") + 1)) - 1] ?? "";
-  return /\.commands\s*\.\s*(info|config|call|callBuffer|script|client|memory|slowlog|latency|eval|object|scan|scanBuffer)\(/.test(
-    line,
-  );
-}
 
 test("the check of code does not see comments, strings and patterns", () => {
   const own = "test/house/hygiene.test.ts";

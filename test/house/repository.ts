@@ -56,8 +56,8 @@ export function readIfThere(file: string): string | undefined {
 }
 
 export const isTypeScript = (file: string) => file.endsWith(".ts") || file.endsWith(".tsx");
-/** Tests, and suites that tests of several implementations share. */
-export const isTest = (file: string) => /\.(test|conformance)\.tsx?$/.test(file) || file.startsWith("test/");
+/** Tests, suites that tests of several implementations share, and what tests of one folder set up. */
+export const isTest = (file: string) => /\.(test|conformance|fixture)\.tsx?$/.test(file) || file.startsWith("test/");
 
 const pureCode = new Map<string, string>();
 

@@ -30,7 +30,9 @@ test("a room holds its doors, furniture named for one thing, its scripts and its
   const faults = rooms().flatMap((room) =>
     filesIn(room).filter((file) => {
       const inside = file.slice(room.length + 1);
-      return !/^([a-z][a-z0-9-]*(\.test)?\.tsx?|scripts\/[a-z][a-z0-9_]*(\.fragment)?\.lua)$/.test(inside);
+      return !/^([a-z][a-z0-9-]*(\.(test|conformance|fixture))?\.tsx?|scripts\/[a-z][a-z0-9_]*(\.fragment)?\.lua)$/.test(
+        inside,
+      );
     }),
   );
   expectNone("A room is one folder of files in kebab-case, with Lua files in scripts/ in snake_case:", faults);
