@@ -20,6 +20,9 @@ const COMMANDS = {
   lower: "lower",
 } as const;
 
+/** Even, so that a counter's field and amount stay together; Lua hands on no more than some thousand values at once. */
+const VALUES_PER_EFFECT = 1000;
+
 /** Keys and flat arguments for the effects fragment. Effects without a value are left out. */
 export function encodeEffects(effects: readonly Effect[]): { targets: string[]; args: (string | number | Buffer)[] } {
   const targets: string[] = [];
@@ -29,7 +32,10 @@ export function encodeEffects(effects: readonly Effect[]): { targets: string[]; 
     if (values.length === 0) continue;
     let position = targets.indexOf(effect.key) + 1;
     if (position === 0) position = targets.push(effect.key);
-    args.push(COMMANDS[effect.kind], position, values.length, ...values);
+    for (let from = 0; from < values.length; from += VALUES_PER_EFFECT) {
+      const some = values.slice(from, from + VALUES_PER_EFFECT);
+      args.push(COMMANDS[effect.kind], position, some.length, ...some);
+    }
   }
   return { targets, args };
 }

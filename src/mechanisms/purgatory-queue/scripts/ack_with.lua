@@ -11,7 +11,7 @@
 -- Reply  how many remain; -10 fenced
 -- Crash  before: the next run repeats these items with their effects. After: both are done.
 local purgatory, lock, lock_id, count = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
-local targets, effects = { unpack(KEYS, 3) }, { unpack(ARGV, 3) }
+local targets, before_targets, effects, first_effect = KEYS, 2, ARGV, 3
 
 -- include: ../../lock/scripts/fence.lua
 -- include: effects.lua
@@ -19,12 +19,12 @@ local targets, effects = { unpack(KEYS, 3) }, { unpack(ARGV, 3) }
 if not holds_lock(lock, lock_id) then
   return -10
 end
-local wrong = wrongly_typed(targets, effects)
+local wrong = wrongly_typed(targets, before_targets, effects, first_effect)
 if wrong then
   return redis.error_reply('WRONGTYPE ' .. wrong .. ' has another type than the effect on it needs')
 end
 if count > 0 then
   redis.call('LTRIM', purgatory, count, -1)
 end
-apply_effects(targets, effects)
+apply_effects(targets, before_targets, effects, first_effect)
 return redis.call('LLEN', purgatory)
