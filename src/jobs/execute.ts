@@ -1,11 +1,11 @@
 import { lockErrors } from "../mechanisms/lock/index.ts";
-import type { Context, ProgressEvent } from "./context.ts";
+import type { Context, JobContext, ProgressEvent } from "./context.ts";
 import { reencodeJob } from "./entry.ts";
 import { Bounced, type Held } from "./held.ts";
 import type { JobMetrics, JobOutcome } from "./job-metrics.ts";
 import { jobKeys } from "./keys.ts";
 import type { JobQueue } from "./queue.ts";
-import { RunContext } from "./run-context.ts";
+import type { Outcome } from "./runner.ts";
 import { begin } from "./scripts.ts";
 import type { Settler } from "./settler.ts";
 
@@ -17,6 +17,7 @@ export interface Execution {
   readonly jobs: JobQueue;
   readonly settler: Settler;
   readonly metrics: JobMetrics;
+  readonly contextOf: (held: Held) => JobContext;
   /** When each runner that only ever found its lock held was first skipped, by name. */
   readonly skippedSince: Map<string, number>;
   stopping(): boolean;
@@ -33,21 +34,33 @@ export async function execute(execution: Execution, held: readonly Held[]): Prom
   }
   const first = held[0]!;
   if (first.runner.runMany) await executeMany(execution, held);
-  else await executeOne(execution, first);
+  else {
+    const preparing = prepare(execution, first);
+    if (preparing === undefined || (await preparing)) await executeOne(execution, first);
+  }
   execution.metrics.ran(first.job.name, clock.monotonic() - started);
 }
 
-async function executeOne(execution: Execution, held: Held): Promise<void> {
+/** What few entries need before they start; undefined for all others, which then start without waiting. */
+function prepare(execution: Execution, held: Held): Promise<boolean> | undefined {
   const { job, runner } = held;
-  if (runner.ack === "early" && !(await execution.settler.finishEarly(held))) return;
-  if (job.rjob !== undefined) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob]);
-  if (job.job_uid !== undefined) await tell(execution, held, "started", "started");
+  if (runner.ack === "late" && job.rjob === undefined && job.job_uid === undefined) return undefined;
+  return (async () => {
+    if (runner.ack === "early" && !(await execution.settler.finishEarly(held))) return false;
+    if (job.rjob !== undefined) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob]);
+    if (job.job_uid !== undefined) await tell(execution, held, "started", "started");
+    return true;
+  })();
+}
+
+async function executeOne(execution: Execution, held: Held): Promise<void> {
   try {
-    await runner.run!(new RunContext(execution.ctx, held, execution.stopping), held.kwargs);
+    await held.runner.run!(execution.contextOf(held), held.kwargs);
   } catch (error) {
     return settleThrown(execution, held, error);
   }
-  return settleSucceeded(execution, held);
+  const settling = settleSucceeded(execution, held);
+  if (settling) await settling;
 }
 
 async function executeMany(execution: Execution, batch: readonly Held[]): Promise<void> {
@@ -62,36 +75,38 @@ async function executeMany(execution: Execution, batch: readonly Held[]): Promis
   const recurring = held.flatMap(({ job }) => job.rjob ?? []);
   if (recurring.length > 0) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], recurring);
   await Promise.all(held.map((one) => (one.job.job_uid ? tell(execution, one, "started", "started") : undefined)));
-  const context = new RunContext(execution.ctx, first, execution.stopping);
+  let outcomes: readonly Outcome[] | undefined;
   try {
-    const outcomes = await runner.runMany!(
-      context,
+    outcomes = await runner.runMany!(
+      execution.contextOf(first),
       held.map(({ kwargs }) => kwargs),
     );
     if (outcomes && outcomes.length !== held.length)
       throw new TypeError(`${runner.name} gave ${outcomes.length} outcomes for ${held.length} items`);
-    await Promise.all(
-      held.map((one, index) => {
-        const outcome = outcomes?.[index];
-        return outcome === undefined || outcome.ok
-          ? settleSucceeded(execution, one)
-          : settleThrown(execution, one, outcome.error);
-      }),
-    );
   } catch (error) {
     if (held.length === 1) return settleThrown(execution, first, error);
     // One bad item must not take the others down with it: each is tried alone.
     for (const one of held) await executeMany(execution, [one]);
+    return;
   }
+  await Promise.all(
+    held.map((one, index) => {
+      const outcome = outcomes?.[index];
+      return outcome === undefined || outcome.ok
+        ? settleSucceeded(execution, one)
+        : settleThrown(execution, one, outcome.error);
+    }),
+  );
 }
 
-async function settleSucceeded(execution: Execution, held: Held): Promise<void> {
-  if (held.settled) return;
+/** Answers a promise only when there is something to wait for. */
+function settleSucceeded(execution: Execution, held: Held): Promise<void> | undefined {
+  if (held.settled) return undefined;
   if (held.timedOut) return settleTimedOut(execution, held);
   execution.metrics.count(held.job.name, "ok");
   if (execution.skippedSince.size > 0) execution.skippedSince.delete(held.job.name);
-  if (held.job.job_uid !== undefined) await tell(execution, held, "succeeded", "done");
   if (held.runner.ack === "late") execution.settler.finish(held);
+  return held.job.job_uid === undefined ? undefined : tell(execution, held, "succeeded", "done");
 }
 
 async function settleThrown(execution: Execution, held: Held, error: unknown): Promise<void> {

@@ -21,7 +21,9 @@ setInterval(async () => {
     lastTick = tick;
     lastTickAt = performance.now();
   } else if (performance.now() - lastTickAt > hangMs) {
-    process.stderr.write(`carillon: the main loop has not moved for ${Math.round(hangMs / 1000)} s; ending the process\n`);
+    process.stderr.write(
+      `carillon: the main loop has not moved for ${Math.round(hangMs / 1000)} s; ending the process\n`,
+    );
     process.kill(process.pid, "SIGKILL");
   }
   try {

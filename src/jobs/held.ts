@@ -5,7 +5,7 @@ import type { AnyRunner } from "./runner.ts";
  * One entry in a worker's hands. Its claim is the pair of the worker's uid and the take number: every script that
  * settles the entry checks that the pair still stands, so whatever a late worker says about it has no effect.
  */
-export interface Held {
+export class Held {
   readonly workerUid: string;
   readonly number: number;
   readonly job: JobEntry;
@@ -15,12 +15,27 @@ export interface Held {
   /** Monotonic time of the take. */
   readonly takenAt: number;
   /** Monotonic time of the start; undefined while it waits for a slot. */
-  startedAt: number | undefined;
+  startedAt: number | undefined = undefined;
   /** Made when somebody first asks for the signal, or when it must be aborted. */
-  abort: AbortController | undefined;
-  timedOut: boolean;
+  abort: AbortController | undefined = undefined;
+  timedOut = false;
   /** Already settled by somebody else's decision: timeout, shutdown, declared dead. What the run says is ignored. */
-  settled: boolean;
+  settled = false;
+
+  constructor(claim: Claim, job: JobEntry, runner: AnyRunner, kwargs: unknown, takenAt: number) {
+    this.workerUid = claim.workerUid;
+    this.number = claim.number;
+    this.job = job;
+    this.runner = runner;
+    this.kwargs = kwargs;
+    this.takenAt = takenAt;
+  }
+}
+
+/** What a script must be shown before it settles an entry. */
+export interface Claim {
+  readonly workerUid: string;
+  readonly number: number;
 }
 
 export function abortHeld(held: Held, reason: string): void {

@@ -10,13 +10,11 @@ import { jobErrors } from "./errors.ts";
 import { jobKeys } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
 import { encodeProgress, PROGRESS_TTL_MS, ProgressBoard } from "./progress.ts";
+import { inChunks, PushLine } from "./push-line.ts";
 import type { RecurringSet } from "./recurring-set.ts";
 import type { AnyRunner, Runner } from "./runner.ts";
 import { enqueue, enqueueWithProgress, nudge } from "./scripts.ts";
 
-/** One command carries at most this much, so that a bulk enqueue never holds up the server for long. */
-const PUSH_ENTRIES = 1000;
-const PUSH_BYTES = 4 * 1024 * 1024;
 const NUDGE_SPACING = 0.02;
 
 /** The enqueuing side of the job system. */
@@ -26,6 +24,7 @@ export class JobQueue implements Jobs {
   readonly progress: ProgressBoard;
   readonly outbox: Outbox;
   readonly #ctx: KernelContext;
+  readonly #line: PushLine;
   readonly #nudges = new Map<string, { lastAt: number; again: boolean }>();
 
   constructor(ctx: KernelContext, plan: { runners: readonly AnyRunner[]; recurring: RecurringSet }) {
@@ -42,6 +41,7 @@ export class JobQueue implements Jobs {
     this.recurring = plan.recurring;
     this.progress = new ProgressBoard(ctx);
     this.outbox = new Outbox(ctx);
+    this.#line = new PushLine(ctx.redis, jobKeys.hot());
   }
 
   encode<K extends z.ZodType>(runner: Runner<K>, kwargs: z.input<K>, now = this.#ctx.clock.now()): string {
@@ -159,17 +159,14 @@ export class JobQueue implements Jobs {
       if (length < 0) throw jobErrors.backpressure({ retryAfter: 10 });
       return;
     }
-    const { commands, topology } = this.#ctx.redis;
-    const hot = topology.key(jobKeys.hot());
-    await sent(Promise.all(inChunks(raws).map((chunk) => commands.rpush(hot, ...chunk))));
+    await sent(raws.length === 1 ? this.#line.push(raws[0]!) : this.#line.pushMany(raws));
   }
 
   async #sleepUntil(due: number, raws: readonly string[]): Promise<void> {
     const { commands, topology } = this.#ctx.redis;
     const delayed = topology.key(jobKeys.delayed());
-    await sent(
-      Promise.all(inChunks(raws).map((chunk) => commands.zadd(delayed, ...chunk.flatMap((raw) => [due, raw])))),
-    );
+    const chunks = inChunks(raws);
+    await sent(Promise.all(chunks.map((chunk) => commands.zadd(delayed, ...chunk.flatMap((raw) => [due, raw])))));
   }
 }
 
@@ -192,19 +189,4 @@ async function sent(pushing: Promise<unknown>): Promise<void> {
     if (error instanceof Error && error.message.startsWith("OOM")) throw kernelErrors.redis_full({ cause: error });
     throw error;
   }
-}
-
-function inChunks(raws: readonly string[]): (readonly string[])[] {
-  if (raws.length === 1) return [raws];
-  const chunks: string[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const raw of raws) {
-    if (bytes + raw.length > PUSH_BYTES || chunks.at(-1)!.length >= PUSH_ENTRIES) {
-      chunks.push([]);
-      bytes = 0;
-    }
-    chunks.at(-1)!.push(raw);
-    bytes += raw.length;
-  }
-  return chunks;
 }

@@ -1,7 +1,7 @@
 import { newUid } from "../kernel/ids.ts";
 import type { Context } from "./context.ts";
 import { type FailureReason, reencodeJob } from "./entry.ts";
-import type { Held } from "./held.ts";
+import type { Claim, Held } from "./held.ts";
 import { jobKeys } from "./keys.ts";
 import * as scripts from "./scripts.ts";
 
@@ -9,18 +9,13 @@ const GROUP = 500;
 const RETRY_SECONDS = 0.5;
 const ERROR_TEXT_LIMIT = 2000;
 
-interface Finished {
-  readonly workerUid: string;
-  readonly number: number;
-}
-
 /**
  * Says how held entries ended. Finishes are by far the commonest: they are collected while an earlier call is under way
  * and sent together, so a worker that runs small jobs makes one call for hundreds of them.
  */
 export class Settler {
   readonly #ctx: Context;
-  #waiting: Finished[] = [];
+  #waiting: Claim[] = [];
   #sending: Promise<void> | undefined;
 
   constructor(ctx: Context) {
@@ -44,7 +39,7 @@ export class Settler {
     return removed === 1;
   }
 
-  async refile(category: 1 | 2, held: readonly Pick<Held, "workerUid" | "number">[]): Promise<void> {
+  async refile(category: 1 | 2, held: readonly Claim[]): Promise<void> {
     await this.#ctx.redis.run(
       scripts.refile,
       [running(held[0]!), jobKeys.hotByCategory({ category })],
@@ -53,7 +48,7 @@ export class Settler {
   }
 
   /** Unstarted entries go back to the front, unchanged and in their order. */
-  async putBack(held: readonly Pick<Held, "workerUid" | "number">[]): Promise<void> {
+  async putBack(held: readonly Claim[]): Promise<void> {
     if (held.length === 0) return;
     const numbers = held.map(({ number }) => number).sort((a, b) => b - a);
     await this.#ctx.redis.run(scripts.putBack, [running(held[0]!), jobKeys.hot()], numbers);
@@ -78,11 +73,7 @@ export class Settler {
     );
   }
 
-  async delay(
-    held: Pick<Held, "workerUid" | "number" | "job">,
-    changes: { attempt?: number; deferrals?: number },
-    seconds: number,
-  ) {
+  async delay(held: Claim & Pick<Held, "job">, changes: { attempt?: number; deferrals?: number }, seconds: number) {
     const job = { ...held.job, ...changes, uid: held.job.uid ?? newUid("job") };
     await this.#ctx.redis.run(
       scripts.delay,
@@ -92,7 +83,7 @@ export class Settler {
   }
 
   async fail(
-    held: Pick<Held, "workerUid" | "number"> & { raw: string; deliveries?: number; rjob?: string },
+    held: Claim & { raw: string; deliveries?: number; rjob?: string },
     reason: FailureReason,
     error: string,
   ): Promise<void> {
@@ -112,7 +103,7 @@ export class Settler {
     await new Promise(setImmediate);
     while (this.#waiting.length > 0) {
       const { workerUid } = this.#waiting[0]!;
-      const group: Finished[] = [];
+      const group: Claim[] = [];
       while (group.length < GROUP && this.#waiting[group.length]?.workerUid === workerUid)
         group.push(this.#waiting[group.length]!);
       this.#waiting = this.#waiting.slice(group.length);

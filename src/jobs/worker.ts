@@ -5,17 +5,17 @@ import type { Context } from "./context.ts";
 import { type JobEntry, parseEntry } from "./entry.ts";
 import { type Execution, execute, settleTimedOut } from "./execute.ts";
 import { type Heartbeat, inlineHeartbeat, threadHeartbeat } from "./heartbeat.ts";
-import { abortHeld, type Held } from "./held.ts";
+import { abortHeld, type Claim, Held } from "./held.ts";
 import { JobMetrics } from "./job-metrics.ts";
 import { jobKeys } from "./keys.ts";
 import type { JobQueue } from "./queue.ts";
 import { reapSilentWorkers } from "./reaper.ts";
-import type { AnyRunner } from "./runner.ts";
+import { runContexts } from "./run-context.ts";
 import { Scheduler } from "./scheduler.ts";
 import * as scripts from "./scripts.ts";
 import { jobSettings } from "./settings.ts";
 import { Settler } from "./settler.ts";
-import { Slots } from "./slots.ts";
+import { type SlotKind, Slots } from "./slots.ts";
 
 const PUSH_WAIT_SECONDS = 1;
 const BACKOFF_SECONDS = [0.5, 1, 2, 4, 8, 10];
@@ -91,6 +91,7 @@ export class Worker {
       jobs,
       settler: this.#settler,
       metrics: this.metrics,
+      contextOf: runContexts(ctx, () => this.#mode !== "running"),
       skippedSince: new Map(),
       stopping: () => this.#mode !== "running",
     };
@@ -272,7 +273,7 @@ export class Worker {
   }
 
   async #admit(entries: readonly string[], workerUid: string, first: number, takenAt: number): Promise<void> {
-    const refiled = new Map<1 | 2, Pick<Held, "workerUid" | "number">[]>();
+    const refiled = new Map<1 | 2, Claim[]>();
     const rejecting: Promise<void>[] = [];
     for (const [index, raw] of entries.entries()) {
       const claim = { workerUid, number: first + index };
@@ -299,7 +300,7 @@ export class Worker {
         rejecting.push(this.#settler.fail(failed, "invalid_kwargs", z.prettifyError(kwargs.error)));
         continue;
       }
-      const held = newHeld(claim, job, runner, kwargs.data, takenAt);
+      const held = new Held(claim, job, runner, kwargs.data, takenAt);
       this.#held.set(held.number, held);
       // One more death over this entry makes it poison. It runs alone, so that no innocent one dies with it.
       if ((job.deliveries ?? 0) === runner.maxDeliveries - 1 && !this.#alone) this.#alone = { held, raw };
@@ -310,7 +311,7 @@ export class Worker {
   }
 
   /** An unknown name may belong to a newer version that is still rolling out: it waits for a worker that knows it. */
-  async #defer(claim: Pick<Held, "workerUid" | "number">, job: JobEntry, raw: string): Promise<void> {
+  async #defer(claim: Claim, job: JobEntry, raw: string): Promise<void> {
     const deferrals = (job.deferrals ?? 0) + 1;
     this.metrics.count("unknown", "deferred");
     if (deferrals > MAX_DEFERRALS) {
@@ -328,26 +329,21 @@ export class Worker {
       const { held } = this.#alone;
       this.#slots.add(held);
     }
-    for (let next = this.#slots.next(); next; next = this.#slots.next()) {
-      const { held, kind } = next;
-      void this.#run(held).finally(() => {
-        this.#slots.ended(held, kind);
-        if (this.#alone?.held === held[0]) this.#alone = undefined;
-        if (this.#mode === "running") this.#pump();
-        this.#wakeUp();
-      });
-    }
+    for (let next = this.#slots.next(); next; next = this.#slots.next()) void this.#run(next.held, next.kind);
   }
 
-  async #run(held: readonly Held[]): Promise<void> {
+  async #run(held: readonly Held[], kind: SlotKind): Promise<void> {
     try {
       await execute(this.#execution, held);
     } catch (error) {
       // Settling failed, most likely because Redis is away. The entry stays claimed; reconciling gives it back.
       this.#ctx.log.warn({ err: error, job: held[0]!.job.name }, "a job's end could not be recorded");
-    } finally {
-      for (const one of held) this.#forget(one);
     }
+    for (const one of held) this.#forget(one);
+    this.#slots.ended(held, kind);
+    if (this.#alone?.held === held[0]) this.#alone = undefined;
+    if (this.#mode === "running") this.#pump();
+    this.#wakeUp();
   }
 
   /** Waits until a slot frees up or, when there is room, until something is pushed. */
@@ -461,24 +457,4 @@ export class Worker {
       }),
     );
   }
-}
-
-function newHeld(
-  claim: Pick<Held, "workerUid" | "number">,
-  job: JobEntry,
-  runner: AnyRunner,
-  kwargs: unknown,
-  takenAt: number,
-): Held {
-  return {
-    ...claim,
-    job,
-    runner,
-    kwargs,
-    takenAt,
-    startedAt: undefined,
-    abort: undefined,
-    timedOut: false,
-    settled: false,
-  };
 }

@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from "ioredis";
+import { Command, Redis, type RedisOptions } from "ioredis";
 import type { Clock } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { CarillonError, kernelErrors } from "../errors.ts";
@@ -34,6 +34,7 @@ export class RedisConnection {
   readonly topology: Topology;
   readonly #clock: Clock;
   #scriptsLoaded: Promise<void> | undefined;
+  #underWay = 0;
 
   constructor(commands: Redis, options: { topology?: Topology; clock?: Clock } = {}) {
     this.commands = commands;
@@ -90,13 +91,23 @@ export class RedisConnection {
     keys: readonly string[],
     args: ScriptArgument[],
   ) {
+    this.#underWay++;
     try {
-      return await this.commands.evalsha(script.sha, keys.length, ...keys, ...args);
+      return await this.#send(script.sha, keys, args);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
       await this.commands.script("LOAD", script.lua);
-      return await this.commands.evalsha(script.sha, keys.length, ...keys, ...args);
+      return await this.#send(script.sha, keys, args);
+    } finally {
+      this.#underWay--;
     }
+  }
+
+  /** A call that finds the line idle goes out at once; those that come while it is under way are pipelined together. */
+  #send(sha: string, keys: readonly string[], args: ScriptArgument[]): Promise<unknown> {
+    if (this.#underWay > 1) return this.commands.evalsha(sha, keys.length, ...keys, ...args);
+    const command = new Command("evalsha", [sha, keys.length, ...keys, ...args], { replyEncoding: "utf8" });
+    return this.commands.sendCommand(command) as Promise<unknown>;
   }
 
   async #loadScripts(): Promise<void> {
