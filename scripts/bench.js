@@ -1,6 +1,6 @@
 // npm run bench -- <name>: measures Carillon beside its peers. Without a name it lists what there is.
-import { existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { copyAssets, installPackages, setUp } from "./setup.js";
 import { explain, root, run, StepFailed, say, step } from "./steps.js";
@@ -8,15 +8,20 @@ import { explain, root, run, StepFailed, say, step } from "./steps.js";
 const bench = join(root, "bench");
 const built = join(bench, ".build");
 
-/** `queue.ts` or `queue/index.ts`; folders that start with a dot and packages are not benchmarks. */
+/** `queue.ts` or `queue/index.ts`, if it exports `run`; what else lies there is shared between them. */
 function benchmarks() {
   return readdirSync(bench, { withFileTypes: true })
-    .flatMap((entry) => {
-      if (entry.isDirectory())
-        return existsSync(join(bench, entry.name, "index.ts")) ? [[entry.name, `${entry.name}/index.js`]] : [];
-      return entry.name.endsWith(".ts") ? [[entry.name.slice(0, -3), `${entry.name.slice(0, -3)}.js`]] : [];
-    })
-    .sort();
+    .map((entry) => (entry.isDirectory() ? [entry.name, `${entry.name}/index`] : [basename(entry.name, ".ts")]))
+    .map(([name, file = name]) => ({
+      name,
+      source: join(bench, `${file}.ts`),
+      compiled: join(built, "bench", `${file}.js`),
+    }))
+    .filter(
+      ({ source }) =>
+        existsSync(source) && /^export (async )?(function|const) run\b/m.test(readFileSync(source, "utf8")),
+    )
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
 async function compileBenchmarks() {
@@ -30,19 +35,19 @@ async function compileBenchmarks() {
 }
 
 const [name, ...rest] = process.argv.slice(2);
-const known = new Map(benchmarks());
+const known = benchmarks();
 try {
   if (!name) {
-    say(known.size === 0 ? "There are no benchmarks yet." : "npm run bench -- <name>, where the name is one of:");
-    for (const each of known.keys()) say(`  ${each}`);
+    say(known.length === 0 ? "There are no benchmarks yet." : "npm run bench -- <name>, where the name is one of:");
+    for (const each of known) say(`  ${each.name}`);
   } else {
-    const file = known.get(name);
-    if (!file)
-      throw new StepFailed(`There is no benchmark ${name}. There are: ${[...known.keys()].join(", ") || "none"}`);
+    const wanted = known.find((each) => each.name === name);
+    const names = known.map((each) => each.name).join(", ");
+    if (!wanted) throw new StepFailed(`There is no benchmark ${name}. There are: ${names || "none"}`);
     await setUp({ redis: "always" });
     await installPackages(bench, "the peers to compare with");
     await step("Building the benchmarks", compileBenchmarks);
-    const { run: measure } = await import(pathToFileURL(join(built, "bench", file)).href);
+    const { run: measure } = await import(pathToFileURL(wanted.compiled).href);
     await measure(rest);
   }
 } catch (error) {

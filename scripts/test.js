@@ -57,7 +57,6 @@ try {
     await check("Lint and format", () => node("node_modules/@biomejs/biome/bin/biome", "check", "."));
   }
   await check("Build", compile);
-  if (filter.length === 0) await check("Generated pages", () => node("scripts/docs.js", "--check"));
   const { passed, failed, remarks } = await runTests();
   tally.passed += passed;
   tally.failed += failed;

@@ -5,6 +5,7 @@ import { kernelErrors } from "../../kernel/errors.ts";
 import { keysReference } from "../../kernel/keyspace/index.ts";
 import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
 import { lockErrors } from "../../mechanisms/lock/index.ts";
+import { quarantineErrors } from "../../mechanisms/quarantine/errors.ts";
 import { objectStoreErrors } from "../../providers/object-store.ts";
 import { foundationErrors } from "../foundation.ts";
 import { catalogue, houseErrors } from "../house.ts";
@@ -26,7 +27,7 @@ function errorSections() {
   return [
     { title: "The process", errors: { ...foundationErrors, ...houseErrors } },
     { title: "The kernel", errors: kernelErrors },
-    { title: "Locks and spacing", errors: { ...lockErrors, ...apiSpacingErrors } },
+    { title: "Mechanisms", errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors } },
     { title: "Files", errors: objectStoreErrors },
     { title: "Jobs", errors: { ...jobErrors, ...scheduleErrors } },
     { title: "HTTP", errors: httpErrors },
