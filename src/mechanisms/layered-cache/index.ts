@@ -1,0 +1,4 @@
+export { LayeredCache } from "./cache.ts";
+export { type CacheContext, LayeredCaches } from "./caches.ts";
+export { keys as layeredCacheKeys } from "./keys.ts";
+export { type CacheMessage, type CachePlan, COLLAB, messages } from "./plan.ts";
