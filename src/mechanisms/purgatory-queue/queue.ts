@@ -188,11 +188,13 @@ export async function quarantineFrom(
   queue: KeyName<"list">,
   items: readonly Malformed[],
 ): Promise<boolean[]> {
-  withinCall(items.length);
-  if (items.length === 0) return [];
-  const pairs = items.flatMap(({ raw, reason }) => [raw, quarantineEntry(ctx, queue, raw, reason)]);
-  const moved = await ctx.redis.run(quarantine, [list, quarantineOf(queue)], pairs);
-  await alertQuarantined(ctx, queue, moved.filter(Boolean).length, items[0]!.reason);
+  const moved: boolean[] = [];
+  for (let from = 0; from < items.length; from += MAX_ITEMS_PER_CALL) {
+    const some = items.slice(from, from + MAX_ITEMS_PER_CALL);
+    const pairs = some.flatMap(({ raw, reason }) => [raw, quarantineEntry(ctx, queue, raw, reason)]);
+    moved.push(...(await ctx.redis.run(quarantine, [list, quarantineOf(queue)], pairs)));
+  }
+  await alertQuarantined(ctx, queue, moved.filter(Boolean).length, items[0]?.reason ?? "");
   return moved;
 }
 
