@@ -6,6 +6,7 @@ export {
   MAX_ITEMS_PER_CALL,
   type Malformed,
   PurgatoryQueue,
+  type PurgatoryQueuePlan,
   type PushAnswer,
   purgatoryQueue,
   quarantineFrom,

@@ -4,7 +4,19 @@ import { z } from "zod";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { VirtualClock } from "../../kernel/clock.ts";
 import { kernelErrors } from "../../kernel/errors.ts";
-import { expires, family, hash, integer, json, list, mapOf, set, string, text } from "../../kernel/keyspace/index.ts";
+import {
+  expires,
+  family,
+  hash,
+  integer,
+  json,
+  list,
+  mapOf,
+  set,
+  string,
+  text,
+  zset,
+} from "../../kernel/keyspace/index.ts";
 import { type Fence, Locks, lockErrors, ownerLock } from "../lock/index.ts";
 import { listQuarantined, quarantineOf } from "../quarantine/index.ts";
 import { purgatoryQueue, runBatches, type StopReason } from "./index.ts";
@@ -12,6 +24,7 @@ import { purgatoryQueue, runBatches, type StopReason } from "./index.ts";
 const keys = family("bells", {
   toSend: list("bells:to_send", json(z.object({ n: z.int() })), { doc: "waiting" }),
   purgatory: list("bells:send_purgatory", json(z.object({ n: z.int() })), { doc: "being sent" }),
+  retrying: zset("bells:retrying", json(z.object({ n: z.int() })), { doc: "to be tried again", score: "when" }),
   sent: list("bells:sent", text, { doc: "sent" }),
   jobs: list("bells:jobs", text, { doc: "callbacks" }),
   seen: set("bells:seen", text, { doc: "who was reached" }),
@@ -64,6 +77,20 @@ test("later claims of a run append up to the limit and never speak of recovery",
   expect(await bells.claimMore(ctx, fence, 500, 4)).toEqual({ ok: true, size: 4, recovered: false, moved: 0 });
   expect(await contents(keys.purgatory())).toEqual([1, 2, 3, 4]);
   expect(await contents(keys.toSend())).toEqual([5]);
+});
+
+test("a claim lets retries whose delay is over join the end of the queue first", async () => {
+  const retried = purgatoryQueue({ ...bells, codec: keys.toSend.codec, retrying: keys.retrying() });
+  const now = ctx.clock.now();
+  await retried.push(ctx, numbers(1));
+  await ctx.redis.commands.zadd(keys.retrying(), now, '{"n":3}', now - 1, '{"n":2}', now + 1, '{"n":4}');
+  expect(await retried.claim(ctx, fence, 2)).toEqual({ ok: true, size: 2, recovered: false });
+  expect([await contents(keys.purgatory()), await contents(keys.toSend())]).toEqual([[1, 2], [3]]);
+  await ctx.clock.advance(1);
+  expect(await retried.claim(ctx, fence, 2)).toMatchObject({ size: 2, recovered: true });
+  expect(await ctx.redis.commands.zcard(keys.retrying())).toBe(1);
+  expect(await retried.claimMore(ctx, fence, 500, 4)).toMatchObject({ size: 4, moved: 2 });
+  expect(await contents(keys.purgatory())).toEqual([1, 2, 3, 4]);
 });
 
 test("a batch larger than one call is claimed in several, in order", async () => {

@@ -29,6 +29,14 @@ export interface Entry<T> {
   readonly value: T;
 }
 
+export interface PurgatoryQueuePlan<T> {
+  readonly queue: KeyName<"list">;
+  readonly purgatory: KeyName<"list">;
+  readonly codec: Codec<T>;
+  /** Items that wait for their next try, scored by when: every claim lets those that are due join the queue first. */
+  readonly retrying?: KeyName<"zset">;
+}
+
 export type PushAnswer =
   | { readonly ok: true; readonly length: number }
   | { readonly ok: false; readonly reason: "backpressure" };
@@ -38,7 +46,7 @@ export type PushAnswer =
  *
  *   producer ──push──▶ queue ──claim──▶ purgatory ──ack──▶ done
  *                        ▲                  │ └──an entry that cannot be read──▶ quarantine
- *                        └────put_back──────┘
+ *    retrying ──due───────┴────put_back──────┘
  *
  * Redis is authoritative: an item is in exactly one of queue, purgatory and quarantine, and every arrow is one script.
  * One consumer at a time works, under a lock, and every arrow that counts items off asks whether the lock is still its
@@ -49,9 +57,11 @@ export type PushAnswer =
 export class PurgatoryQueue<T> {
   readonly queue: KeyName<"list">;
   readonly purgatory: KeyName<"list">;
+  readonly #retrying: KeyName<"zset"> | undefined;
   readonly #codec: Codec<T>;
 
-  constructor(plan: { queue: KeyName<"list">; purgatory: KeyName<"list">; codec: Codec<T> }) {
+  constructor(plan: PurgatoryQueuePlan<T>) {
+    this.#retrying = plan.retrying;
     this.queue = plan.queue;
     this.purgatory = plan.purgatory;
     this.#codec = plan.codec;
@@ -80,7 +90,7 @@ export class PurgatoryQueue<T> {
   /** The first claim of a run: leftovers of a dead run, or up to `max` items from the queue. */
   claim(ctx: QueueContext, fence: Fence, max = MAX_ITEMS_PER_CALL): Promise<Claim | Fenced> {
     withinCall(max);
-    return ctx.redis.run(claim, [this.queue, this.purgatory, fence.key], [fence.lockId, max]);
+    return ctx.redis.run(claim, this.#claimKeys(fence), [fence.lockId, max, ctx.clock.now().toFixed(6)]);
   }
 
   /** A later claim of the same run: at most `max` items more, until the purgatory holds `limit`. */
@@ -91,7 +101,7 @@ export class PurgatoryQueue<T> {
     limit = max,
   ): Promise<(Claim & { readonly moved: number }) | Fenced> {
     withinCall(max);
-    return ctx.redis.run(claimMore, [this.queue, this.purgatory, fence.key], [fence.lockId, max, limit]);
+    return ctx.redis.run(claimMore, this.#claimKeys(fence), [fence.lockId, max, ctx.clock.now().toFixed(6), limit]);
   }
 
   /** A batch of any size in as many calls as it takes; `first` decides about recovery, and only then. */
@@ -162,16 +172,16 @@ export class PurgatoryQueue<T> {
     return quarantineFrom(ctx, this.purgatory, this.queue, items);
   }
 
+  #claimKeys(fence: Fence): [string, string, string, ...string[]] {
+    return [this.queue, this.purgatory, fence.key, ...(this.#retrying ? [this.#retrying] : [])];
+  }
+
   async length(ctx: Pick<KernelContext, "redis">): Promise<number> {
     return ctx.redis.commands.llen(ctx.redis.topology.key(this.queue));
   }
 }
 
-export function purgatoryQueue<T>(plan: {
-  queue: KeyName<"list">;
-  purgatory: KeyName<"list">;
-  codec: Codec<T>;
-}): PurgatoryQueue<T> {
+export function purgatoryQueue<T>(plan: PurgatoryQueuePlan<T>): PurgatoryQueue<T> {
   return new PurgatoryQueue(plan);
 }
 

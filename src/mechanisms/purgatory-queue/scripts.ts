@@ -29,8 +29,8 @@ export const push = defineScript({
 export const claim = defineScript({
   name: "purgatory_queue.claim",
   file: file("claim"),
-  keys: ["queue", "purgatory", "lock"],
-  args: ["lock_id", "max_items"],
+  keys: ["queue", "purgatory", "lock", "...retrying"],
+  args: ["lock_id", "max_items", "now"],
   idempotent: false,
   reply: ([size, recovered]: [number, number]): Claim | Fenced =>
     size === FENCED_CODE ? fenced : { ok: true, size, recovered: recovered === 1 },
@@ -39,8 +39,8 @@ export const claim = defineScript({
 export const claimMore = defineScript({
   name: "purgatory_queue.claim_more",
   file: file("claim_more"),
-  keys: ["queue", "purgatory", "lock"],
-  args: ["lock_id", "max_items", "limit"],
+  keys: ["queue", "purgatory", "lock", "...retrying"],
+  args: ["lock_id", "max_items", "now", "limit"],
   idempotent: false,
   reply: ([size, moved]: [number, number]): (Claim & { readonly moved: number }) | Fenced =>
     size === FENCED_CODE ? fenced : { ok: true, size, recovered: false, moved },

@@ -90,3 +90,12 @@ test("a discarded entry is gone and cannot be discarded again, however deep it l
     quarantineErrors.quarantined_entry_absent.matches,
   );
 });
+
+test("something strange in the quarantine itself is shown and can be discarded", async () => {
+  await ctx.redis.commands.lpush(quarantineOf(keys.toSend()), "strange");
+  const id = await setAside(keys.toSend(), "one");
+  const [, strange] = await listQuarantined(ctx, keys.toSend());
+  expect(strange?.reason).toBe("not a quarantine entry");
+  await discardQuarantined(ctx, keys.toSend(), strange!.id);
+  expect(await listQuarantined(ctx, keys.toSend())).toMatchObject([{ id }]);
+});

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { KernelContext } from "../../kernel/context.ts";
 import { type Catalogue, json } from "../../kernel/keyspace/index.ts";
@@ -53,7 +54,7 @@ export async function listQuarantined(
 ): Promise<QuarantinedEntry[]> {
   const from = page.offset ?? 0;
   const raws = await ctx.redis.commands.lrangeBuffer(rendered(ctx, queue), from, from + (page.limit ?? PAGE) - 1);
-  return raws.map((raw) => quarantineKeys.entries.codec.decode(raw));
+  return raws.map((raw) => readEntry(queue, raw));
 }
 
 export interface RequeueOptions {
@@ -111,10 +112,20 @@ async function findQuarantined(
   for (let from = 0; ; from += PAGE) {
     const raws = await ctx.redis.commands.lrangeBuffer(rendered(ctx, queue), from, from + PAGE - 1);
     for (const raw of raws) {
-      const entry = quarantineKeys.entries.codec.decode(raw);
+      const entry = readEntry(queue, raw);
       if (entry.id === id) return { entry, raw };
     }
     if (raws.length < PAGE) return undefined;
+  }
+}
+
+/** Something strange in the quarantine itself must not hide the rest: it is shown under an id made from its bytes. */
+function readEntry(queue: string, raw: Buffer): QuarantinedEntry {
+  try {
+    return quarantineKeys.entries.codec.decode(raw);
+  } catch {
+    const id = `unreadable_${createHash("sha256").update(raw).digest("base64url").slice(0, 11)}`;
+    return { id, queue, raw_base64: raw.toString("base64"), reason: "not a quarantine entry", quarantined_at: 0 };
   }
 }
 
@@ -124,5 +135,5 @@ function rawOf(entry: QuarantinedEntry): string | Buffer {
 
 /** A zset is a pending set when the catalogue declares a hash per member below its name. */
 function hasHashes(catalogue: Catalogue, queue: string): boolean {
-  return catalogue.match(`${queue}:member`)?.entry.type === "hash";
+  return catalogue.entries.some((entry) => entry.type === "hash" && entry.compiled.literalPrefix === `${queue}:`);
 }
