@@ -128,7 +128,8 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
         config.get(houseSettings.statisticsTimezone),
       ),
     });
-    const ctx: Context = { ...surroundings, jobs, locks: new Locks(surroundings, catalogue()) };
+    const declared = catalogue();
+    const ctx: Context = { ...surroundings, jobs, locks: new Locks(surroundings, declared), catalogue: declared };
     return { ctx, jobs, instance, redis, database, close };
   } catch (error) {
     await close();

@@ -1,17 +1,66 @@
 import { Command } from "commander";
-import type { Context, ProgressEvent } from "../../jobs/index.ts";
+import { readFailed, readQueues, readRecurring, readWorkers, requeueFailed } from "../../jobs/admin.ts";
+import type { Context } from "../../jobs/index.ts";
 import { newUid } from "../../kernel/ids.ts";
+import type { Furnished } from "../house.ts";
+import { columns, readableTime } from "./columns.ts";
 import { CommandFailed } from "./exit.ts";
 import type { Io } from "./io.ts";
+import { followJob } from "./job-progress.ts";
 import type { Open } from "./open.ts";
 
-const LOOK_EVERY = 0.2;
+const LOOK_EVERY = 1;
+const CLEAR_SCREEN = "\x1b[2J\x1b[H";
+const LISTED_FAILURES = 20;
 
 export function jobsCommand(open: Open, io: Io): Command {
   const jobs = new Command("jobs")
     .summary("see what waits and runs, start a job, retry failed ones")
     .description(
       "The job queue. Workers run in `carillon up` and `carillon work`; these commands only speak to the queue.",
+    );
+
+  jobs
+    .command("list")
+    .summary("show queues, workers, recurring jobs and failures")
+    .option("--json", "as JSON, for programs")
+    .action(({ json }: { json?: boolean }) =>
+      open(async (_, furnished) => {
+        const seen = await look(furnished);
+        if (json) io.out(JSON.stringify(seen, undefined, 2));
+        else for (const line of overview(seen, furnished.ctx)) io.out(line);
+      }),
+    );
+
+  jobs
+    .command("watch")
+    .summary("the same, again every second until Ctrl-C")
+    .argument("[progress-uid]", "follow one job instead, by the uid its enqueuer was given")
+    .action((jobUid: string | undefined) =>
+      open(async (ctx, furnished) => {
+        const leaving = new AbortController();
+        const deaf = io.onSignal(() => leaving.abort());
+        try {
+          if (jobUid) await followOrFail(ctx, jobUid, io, leaving.signal);
+          else
+            do {
+              const lines = overview(await look(furnished), ctx);
+              io.out(io.terminal ? `${CLEAR_SCREEN}${lines.join("\n")}` : lines.join("\n"));
+            } while (await ctx.clock.sleep(LOOK_EVERY, leaving.signal));
+        } finally {
+          deaf();
+        }
+      }),
+    );
+
+  jobs
+    .command("runners")
+    .summary("list every job that can be run, with its meaning")
+    .action(() =>
+      open(async (ctx) => {
+        const known = [...ctx.jobs.runners.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+        for (const line of columns(known.map(({ name, doc }) => [name, doc]))) io.out(line);
+      }),
     );
 
   jobs
@@ -28,11 +77,101 @@ export function jobsCommand(open: Open, io: Io): Command {
         const jobUid = options.watch ? newUid("jp") : undefined;
         await ctx.jobs.enqueueNamed(name, parseKwargs(kwargs, io), { delay: options.delay, jobUid });
         io.out(`${name} is queued.`);
-        if (jobUid && !(await watch(ctx, jobUid, io))) throw new CommandFailed();
+        if (!jobUid) return;
+        const leaving = new AbortController();
+        const deaf = io.onSignal(() => leaving.abort());
+        await followOrFail(ctx, jobUid, io, leaving.signal).finally(deaf);
       }),
     );
 
+  jobs
+    .command("failed")
+    .summary("list failed jobs, oldest first, with the reason")
+    .option("-n, --limit <count>", "how many", "50")
+    .option("--json", "as JSON, for programs")
+    .action(({ limit, json }: { limit: string; json?: boolean }) =>
+      open(async (ctx) => {
+        const items = await readFailed(ctx, { limit: Math.max(1, Number(limit) || 50), offset: 0 });
+        if (json) io.out(JSON.stringify(items, undefined, 2));
+        else if (items.length === 0) io.out("No job has failed.");
+        else for (const line of failures(items)) io.out(line);
+      }),
+    );
+
+  jobs
+    .command("retry [id]")
+    .summary("give a failed job another chance, or all of them with --all")
+    .option("-a, --all", "every failed job")
+    .action((id: string | undefined, { all }: { all?: boolean }) => {
+      if (Boolean(id) === Boolean(all))
+        jobs.error("Say which: the id of one failed job (carillon jobs failed), or --all.");
+      return open(async (ctx) => {
+        const count = await requeueFailed(ctx, id);
+        io.out(count === 1 ? "1 job waits again." : `${count} jobs wait again.`);
+      });
+    });
+
   return jobs;
+}
+
+async function look({ ctx, jobs }: Furnished) {
+  const [queues, workers, recurring, failures] = await Promise.all([
+    readQueues(ctx),
+    readWorkers(ctx),
+    readRecurring(ctx, jobs),
+    readFailed(ctx, { limit: LISTED_FAILURES, offset: 0 }),
+  ]);
+  return { ...queues, workers, recurring, failures };
+}
+
+function overview(seen: Awaited<ReturnType<typeof look>>, ctx: Context): string[] {
+  const now = ctx.clock.now();
+  const ago = (time: number | null) => (time === null ? "-" : `${Math.max(0, now - time).toFixed(1)} s ago`);
+  const lines = [
+    ...columns([
+      ["QUEUE", "WAITING", "OLDEST"],
+      ...seen.queues.map(({ key, length, oldest_queued_at }) => [key, String(length), ago(oldest_queued_at)]),
+      ["jobs:delayed", String(seen.delayed), "-"],
+      ["jobs:failed", String(seen.failed), "-"],
+    ]),
+    "",
+  ];
+  if (seen.workers.length === 0) lines.push("No worker runs. Start one with: carillon up, or carillon work");
+  else
+    lines.push(
+      ...columns([
+        ["WORKER", "CATEGORIES", "HEARTBEAT", "RUNNING"],
+        ...seen.workers.map((worker) => [
+          `${worker.host}`,
+          worker.categories,
+          ago(worker.last_beat_at),
+          worker.running.map(({ name }) => name).join(", ") || "-",
+        ]),
+      ]),
+    );
+  if (seen.recurring.items.length > 0)
+    lines.push(
+      "",
+      ...columns([
+        ["RECURRING", "NEXT RUN", ""],
+        ...[...seen.recurring.items]
+          .sort((a, b) => (a.next_run_at ?? 0) - (b.next_run_at ?? 0))
+          .map((job) => [
+            job.name,
+            readableTime(job.next_run_at),
+            job.overdue_by > 1 ? `overdue by ${job.overdue_by.toFixed(0)} s` : "",
+          ]),
+      ]),
+    );
+  if (seen.failures.length > 0) lines.push("", ...failures(seen.failures));
+  return lines;
+}
+
+function failures(items: Awaited<ReturnType<typeof readFailed>>): string[] {
+  return columns([
+    ["FAILED", "WHEN", "REASON", "ERROR"],
+    ...items.map(({ id, failed_at, reason, error }) => [id, readableTime(failed_at), reason, error.split("\n")[0]!]),
+  ]);
 }
 
 function parseKwargs(text: string | undefined, io: Io): unknown {
@@ -44,22 +183,6 @@ function parseKwargs(text: string | undefined, io: Io): unknown {
   }
 }
 
-/** Prints what the job reports until it ends; answers whether it succeeded. */
-async function watch(ctx: Context, jobUid: string, io: Io): Promise<boolean> {
-  let seen = 0;
-  let last: ProgressEvent | undefined;
-  for (;;) {
-    const report = await ctx.jobs.progress.read(jobUid, seen);
-    for (const event of report?.events ?? []) {
-      io.out(`  ${event.type.padEnd(9)}  ${event.message}${barOf(event)}`);
-      last = event;
-    }
-    seen = report?.last_seq ?? seen;
-    if (report?.done) return last?.type !== "failed";
-    await ctx.clock.sleep(LOOK_EVERY);
-  }
-}
-
-function barOf({ indicator }: ProgressEvent): string {
-  return indicator?.type === "bar" ? ` (${indicator.at} of ${indicator.of})` : "";
+async function followOrFail(ctx: Context, jobUid: string, io: Io, signal: AbortSignal): Promise<void> {
+  if ((await followJob(ctx, jobUid, io, signal)) === "failed") throw new CommandFailed();
 }
