@@ -88,12 +88,18 @@ export async function inspect(
 ): Promise<readonly Inspected[]> {
   const args = [depth.elements, depth.fields, depth.stringBytes, depth.usageSamples, REPLY_BYTES, ...names];
   const raw = await callReadOnly(client, args);
-  return raw.map(([kind, pttl, bytes, length, sample], index) => {
+  return raw.map(([kind, pttl, bytes, counted, sample], index) => {
     const type = kind.toString("latin1");
-    const limit = type === "string" ? depth.stringBytes : type === "hash" ? depth.fields : depth.elements;
+    const read = sample === null ? 0 : lengthOf(type, sample);
+    const length = counted < 0 ? read : counted;
     const name = names[index]!.toString("utf8");
-    return { name, type, pttl, bytes, length, sample: sample ?? undefined, whole: length <= limit };
+    return { name, type, pttl, bytes, length, sample: sample ?? undefined, whole: sample !== null && read >= length };
   });
+}
+
+function lengthOf(type: string, sample: Sample): number {
+  if (type === "string") return (sample[0] as Buffer).length;
+  return type === "hash" ? sample.length / 2 : sample.length;
 }
 
 /** The client has this method, its type declarations do not. `callBuffer` would drop the command's name when pipelined. */

@@ -7,12 +7,16 @@
 --        4 usage_samples  integer; elements that MEMORY USAGE looks at, 0 = all
 --        5 reply_bytes    integer; once the samples are larger than this, the remaining names are left for another call
 --        6 ...names       at most 1000
--- Reply  one { type, pttl, bytes, length, sample } per name, in order, possibly fewer; sample = false: not read.
+-- Reply  one { type, pttl, bytes, length, sample } per name, in order, possibly fewer; sample = false: not read;
+--        length = -1: the sample is everything.
 --        A string has one element, a hash alternates field and value, a stream has one such list per entry.
 -- Crash  harmless at any point: it only reads.
 local max_elements, max_fields, max_bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local usage_samples, reply_bytes, names = ARGV[4], tonumber(ARGV[5]), { unpack(ARGV, 6) }
 local half = math.floor(max_elements / 2)
+-- Most keys are small, and for those it is cheaper to read everything than to ask for the length first.
+local SMALL = 1024
+local call = redis.call
 
 local function joined(first, last)
   for _, element in ipairs(last) do first[#first + 1] = element end
@@ -25,42 +29,50 @@ local function entry_fields(entries)
   return found
 end
 
+local function reader(limit, count, whole, part)
+  return function(name, bytes)
+    if bytes <= SMALL then return -1, whole(name) end
+    local length = call(count, name)
+    if length <= limit then return length, whole(name) end
+    return length, part(name)
+  end
+end
+
 local read = {
-  string = function(name)
-    local length = redis.call('STRLEN', name)
-    return length, length <= max_bytes and { redis.call('GET', name) }
-  end,
-  list = function(name)
-    local length = redis.call('LLEN', name)
-    if length <= max_elements then return length, redis.call('LRANGE', name, 0, -1) end
-    return length, joined(redis.call('LRANGE', name, 0, half - 1), redis.call('LRANGE', name, -half, -1))
-  end,
-  set = function(name)
-    local length = redis.call('SCARD', name)
-    if length <= max_elements then return length, redis.call('SMEMBERS', name) end
-    return length, redis.call('SRANDMEMBER', name, max_elements)
-  end,
-  zset = function(name)
-    local length = redis.call('ZCARD', name)
-    if length <= max_elements then return length, redis.call('ZRANGE', name, 0, -1) end
-    return length, joined(redis.call('ZRANGE', name, 0, half - 1), redis.call('ZRANGE', name, -half, -1))
-  end,
-  hash = function(name)
-    local length = redis.call('HLEN', name)
-    if length <= max_fields then return length, redis.call('HGETALL', name) end
-    return length, redis.call('HRANDFIELD', name, max_elements, 'WITHVALUES')
-  end,
-  stream = function(name)
-    local length = redis.call('XLEN', name)
-    if length <= max_elements then return length, entry_fields(redis.call('XRANGE', name, '-', '+')) end
-    local first = entry_fields(redis.call('XRANGE', name, '-', '+', 'COUNT', half))
-    return length, joined(first, entry_fields(redis.call('XREVRANGE', name, '+', '-', 'COUNT', half)))
-  end,
+  string = reader(max_bytes, 'STRLEN', function(name)
+    return { call('GET', name) }
+  end, function() return false end),
+  list = reader(max_elements, 'LLEN', function(name)
+    return call('LRANGE', name, 0, -1)
+  end, function(name)
+    return joined(call('LRANGE', name, 0, half - 1), call('LRANGE', name, -half, -1))
+  end),
+  set = reader(max_elements, 'SCARD', function(name)
+    return call('SMEMBERS', name)
+  end, function(name)
+    return call('SRANDMEMBER', name, max_elements)
+  end),
+  zset = reader(max_elements, 'ZCARD', function(name)
+    return call('ZRANGE', name, 0, -1)
+  end, function(name)
+    return joined(call('ZRANGE', name, 0, half - 1), call('ZRANGE', name, -half, -1))
+  end),
+  hash = reader(max_fields, 'HLEN', function(name)
+    return call('HGETALL', name)
+  end, function(name)
+    return call('HRANDFIELD', name, max_elements, 'WITHVALUES')
+  end),
+  stream = reader(max_elements, 'XLEN', function(name)
+    return entry_fields(call('XRANGE', name, '-', '+'))
+  end, function(name)
+    local first = entry_fields(call('XRANGE', name, '-', '+', 'COUNT', half))
+    return joined(first, entry_fields(call('XREVRANGE', name, '+', '-', 'COUNT', half)))
+  end),
 }
 
 local function size_of(sample)
   local size = 0
-  for _, element in ipairs(sample or {}) do
+  for _, element in ipairs(sample) do
     size = size + (type(element) == 'table' and size_of(element) or #element)
   end
   return size
@@ -68,15 +80,15 @@ end
 
 local reply, replied = {}, 0
 for index, name in ipairs(names) do
-  local kind = redis.call('TYPE', name).ok
-  if kind == 'none' then
-    reply[index] = { kind, -2, 0, 0, false }
+  local kind = call('TYPE', name).ok
+  local bytes = kind ~= 'none' and call('MEMORY', 'USAGE', name, 'SAMPLES', usage_samples)
+  if not bytes then
+    reply[index] = { 'none', -2, 0, 0, false }
   else
     local length, sample = 0, false
-    if read[kind] then length, sample = read[kind](name) end
-    local bytes = redis.call('MEMORY', 'USAGE', name, 'SAMPLES', usage_samples) or 0
-    reply[index] = { kind, redis.call('PTTL', name), bytes, length, sample }
-    replied = replied + size_of(sample)
+    if read[kind] then length, sample = read[kind](name, bytes) end
+    reply[index] = { kind, call('PTTL', name), bytes, length, sample }
+    if sample then replied = replied + size_of(sample) end
     if replied > reply_bytes then break end
   end
 end
