@@ -16,12 +16,8 @@ interface MultipartRequest {
 }
 
 /** The bytes of the field `file`, of at most a part's size and the envelope's. */
-export async function readPartBody(
-  raw: unknown,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): Promise<Buffer> {
+export async function readPartBody(raw: unknown): Promise<Buffer> {
   const request = raw as MultipartRequest;
-  if (Number(headers["content-length"] ?? 0) > PART_BODY_LIMIT) throw errors.part_too_large();
   if (!request.isMultipart()) throw errors.part_missing();
   const chunks: Buffer[] = [];
   try {

@@ -85,7 +85,7 @@ export const routes: readonly Route<Context>[] = [
       if (!limited.allowed) throw errors.too_many_parts({ retryAfter: Math.ceil(limited.retryAfter) });
       const plan = { uploadUid: uid, partNumber: part };
       const expected = await expectPart(ctx, plan);
-      const content = await readPartBody(request.raw, request.headers);
+      const content = await readPartBody(request.raw);
       try {
         return { status: 202, body: await uploadPart(ctx, plan, content, expected) };
       } catch (error) {

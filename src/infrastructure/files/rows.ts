@@ -5,12 +5,12 @@ import type { FileTables } from "./tables.ts";
 
 type RowContext = Pick<Context, "sql">;
 
-/** What Postgres says when something still refers to the row. */
-const FOREIGN_KEY_VIOLATION = "23503";
+/** What Postgres says when something still refers to the row: a foreign key violation, since version 18 a restriction. */
+const STILL_REFERENCED = ["23503", "23001"];
 
 /** True when a foreign key forbids the deletion. */
 export function isStillReferenced(error: unknown): boolean {
-  return error instanceof Error && (error as Error & { code?: string }).code === FOREIGN_KEY_VIOLATION;
+  return error instanceof Error && STILL_REFERENCED.includes((error as Error & { code?: string }).code ?? "");
 }
 
 /**
