@@ -13,6 +13,7 @@ import {
 import { AlertRecorder } from "../../src/kernel/alerts.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { Config } from "../../src/kernel/config.ts";
+import { Catalogue } from "../../src/kernel/keyspace/index.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { Metrics } from "../../src/kernel/metrics.ts";
 import type { RedisConnection, Subscriber } from "../../src/kernel/redis/index.ts";
@@ -173,7 +174,13 @@ function carillon(redis: RedisConnection): Side {
       hostname: "jobs-bench-1",
     };
     const jobs = new JobQueue(base, { runners: [runner], recurring: new RecurringSet([], "UTC") });
-    const ctx: Context = { ...base, jobs, locks: new Locks(base), providers: {} as Providers };
+    const ctx: Context = {
+      ...base,
+      jobs,
+      locks: new Locks(base),
+      catalogue: new Catalogue([]),
+      providers: {} as Providers,
+    };
     return { jobs, worker: new Worker(ctx, jobs, { version: "bench", instance: "1", heartbeat: "thread" }) };
   };
   const { jobs } = open(1);

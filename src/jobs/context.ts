@@ -1,7 +1,9 @@
 import type { z } from "zod";
 import type { KernelContext } from "../kernel/context.ts";
+import type { Catalogue } from "../kernel/keyspace/index.ts";
 import type { Locks } from "../mechanisms/lock/index.ts";
 import type { Providers } from "../providers/index.ts";
+import type { RecurringSet } from "./recurring-set.ts";
 import type { AnyRunner, Runner } from "./runner.ts";
 
 export interface EnqueueOptions {
@@ -34,6 +36,9 @@ export interface Jobs {
   encode<K extends z.ZodType>(runner: Runner<K>, kwargs: z.input<K>, now?: number): string;
   /** Starts a recurring job now unless an entry of it already waits; at most once per job, process and 20 ms. */
   nudge(runner: AnyRunner, kwargs?: Record<string, unknown>): void;
+  /** Queues a recurring job now; false when an entry of it waits already. Its schedule does not change. */
+  runRecurring(digest: string): Promise<boolean>;
+  readonly recurring: RecurringSet;
   /** Every runner this installation knows, by name. */
   readonly runners: ReadonlyMap<string, AnyRunner>;
   readonly progress: ProgressReports;
@@ -68,6 +73,8 @@ export interface ProgressReports {
 export interface Context extends KernelContext {
   readonly jobs: Jobs;
   readonly locks: Locks;
+  /** Every declared key of the house, for whoever inspects the live keyspace. */
+  readonly catalogue: Catalogue;
   readonly providers: Providers;
 }
 

@@ -20,15 +20,7 @@ export const JobEntry = z.looseObject({
 });
 export type JobEntry = z.output<typeof JobEntry>;
 
-export const FailureReason = z.enum([
-  "malformed",
-  "unknown_runner",
-  "invalid_kwargs",
-  "error",
-  "timeout",
-  "crashed",
-  "bounce_loop",
-]);
+export const FailureReason = z.enum(["unknown_runner", "invalid_kwargs", "error", "timeout", "crashed", "bounce_loop"]);
 export type FailureReason = z.output<typeof FailureReason>;
 
 export const FailedJob = z.object({

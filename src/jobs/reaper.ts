@@ -48,13 +48,8 @@ async function bury(ctx: Context, uid: string, deadBefore: number, metrics?: Job
 
 function fateOf(ctx: Context, raw: string, worker: string, now: number) {
   const parsed = parseEntry(raw);
-  if (!parsed.ok)
-    return {
-      name: "malformed",
-      destination: "failed",
-      text: failureText(raw, "malformed", parsed.error, worker, 0, now),
-      digest: "",
-    };
+  // Whoever takes it next sets it aside, as with any entry that is not a job.
+  if (!parsed.ok) return { name: "malformed", destination: "front", text: raw, digest: "" };
   const { job } = parsed;
   const deliveries = (job.deliveries ?? 0) + 1;
   const limit = ctx.jobs.runners.get(job.name)?.maxDeliveries ?? DEFAULT_MAX_DELIVERIES;

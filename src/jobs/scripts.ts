@@ -127,6 +127,15 @@ export const fail = defineScript({
   reply: (count: number) => count,
 });
 
+export const quarantine = defineScript({
+  name: "jobs.quarantine",
+  file: file("quarantine"),
+  keys: ["running", "quarantine"],
+  args: ["...items"],
+  idempotent: true,
+  reply: (count: number) => count,
+});
+
 export const promote = defineScript({
   name: "jobs.promote",
   file: file("promote"),

@@ -1,4 +1,5 @@
 import { newUid } from "../kernel/ids.ts";
+import { alertQuarantined, quarantineEntry, quarantineOf } from "../mechanisms/quarantine/index.ts";
 import type { Context } from "./context.ts";
 import { type FailureReason, reencodeJob } from "./entry.ts";
 import type { Claim, Held } from "./held.ts";
@@ -96,6 +97,14 @@ export class Settler {
         held.rjob ?? "",
       ],
     );
+  }
+
+  /** Entries that are not jobs at all. */
+  async quarantine(claims: readonly (Claim & { raw: string; reason: string })[]): Promise<void> {
+    const queue = jobKeys.hot();
+    const items = claims.flatMap(({ number, raw, reason }) => [number, quarantineEntry(this.#ctx, queue, raw, reason)]);
+    await this.#ctx.redis.run(scripts.quarantine, [running(claims[0]!), quarantineOf(queue)], items);
+    await alertQuarantined(this.#ctx, queue, claims.length, claims[0]!.reason);
   }
 
   async #send(): Promise<void> {

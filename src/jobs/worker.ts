@@ -274,13 +274,13 @@ export class Worker {
 
   async #admit(entries: readonly string[], workerUid: string, first: number, takenAt: number): Promise<void> {
     const refiled = new Map<1 | 2, Claim[]>();
+    const malformed: (Claim & { raw: string; reason: string })[] = [];
     const rejecting: Promise<void>[] = [];
     for (const [index, raw] of entries.entries()) {
       const claim = { workerUid, number: first + index };
       const parsed = parseEntry(raw);
       if (!parsed.ok) {
-        this.#ctx.alerts.warning("jobs:malformed", `an entry of the queue is not a job: ${parsed.error}`);
-        rejecting.push(this.#settler.fail({ ...claim, raw }, "malformed", parsed.error));
+        malformed.push({ ...claim, raw, reason: parsed.error });
         continue;
       }
       const { job } = parsed;
@@ -306,6 +306,7 @@ export class Worker {
       if ((job.deliveries ?? 0) === runner.maxDeliveries - 1 && !this.#alone) this.#alone = { held, raw };
       else this.#slots.add(held);
     }
+    if (malformed.length > 0) rejecting.push(this.#settler.quarantine(malformed));
     for (const [category, claims] of refiled) rejecting.push(this.#settler.refile(category, claims));
     if (rejecting.length > 0) await Promise.all(rejecting);
   }

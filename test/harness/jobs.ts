@@ -4,6 +4,7 @@ import { jobSettings } from "../../src/jobs/settings.ts";
 import type { AlertRecorder } from "../../src/kernel/alerts.ts";
 import { Config } from "../../src/kernel/config.ts";
 import type { KernelContext } from "../../src/kernel/context.ts";
+import { Catalogue } from "../../src/kernel/keyspace/index.ts";
 import { Locks } from "../../src/mechanisms/lock/index.ts";
 import type { Providers } from "../../src/providers/index.ts";
 import type { TestContext } from "./context.ts";
@@ -34,7 +35,7 @@ export function jobProcess(house: TestContext, plan: JobProcessPlan): JobProcess
   const recurring = new RecurringSet(plan.recurring ?? [], plan.timezone ?? "America/Los_Angeles");
   const jobs = new JobQueue(base, { runners: plan.runners, recurring });
   const ctx = Object.defineProperties(
-    { jobs, locks: new Locks(base), providers: plan.providers ?? ({} as Providers) },
+    { jobs, locks: new Locks(base), catalogue: new Catalogue([]), providers: plan.providers ?? ({} as Providers) },
     Object.getOwnPropertyDescriptors(base),
   ) as unknown as JobProcess["ctx"];
   let stuck = false;

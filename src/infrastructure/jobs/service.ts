@@ -1,0 +1,1 @@
+export { checkProgressToken, PROGRESS_AUDIENCE, progressErrors, progressToken } from "./progress-access.ts";
