@@ -221,21 +221,28 @@ export class LayeredCache<Value> {
 
   /** Another process fills this id: its frame lands the flight; a purge or the lock's end makes it look again. */
   #wait(flight: Flight<Value>, lockSeconds: number): void {
-    // The frame may have overtaken the answer that another fills it, even while this flight was struck off.
+    // The frame may have overtaken the answer that another fills it.
     if (this.#landLocally(flight)) return;
     const successor = this.#flights.get(flight.id);
-    // Struck while reading, and somebody has asked since: their flight sees everything this one would.
-    if (successor && successor !== flight) flight.follow(successor);
-    else {
-      this.#flights.set(flight.id, flight);
-      const patience = flight.patienceEnds! - this.#clock.monotonic();
-      // One millisecond more, because the lock ends somewhere within the last one counted.
-      void flight.wait(this.#clock, Math.min(lockSeconds + 0.001, patience)).then((landed) => {
-        if (landed) return;
-        if (this.#clock.monotonic() >= flight.patienceEnds!) this.#noteLostPatience();
-        this.#gather(flight);
-      });
+    if (successor && successor !== flight) {
+      // Struck while reading, and somebody has asked since: their flight sees everything this one would.
+      flight.follow(successor);
+      return;
     }
+    this.#flights.set(flight.id, flight);
+    if (flight.struck) {
+      // The purge has ended the lock that we were told of, so nobody may be filling any more.
+      flight.disturb();
+      this.#gather(flight);
+      return;
+    }
+    const patience = flight.patienceEnds! - this.#clock.monotonic();
+    // One millisecond more, because the lock ends somewhere within the last one counted.
+    void flight.wait(this.#clock, Math.min(lockSeconds + 0.001, patience)).then((landed) => {
+      if (landed) return;
+      if (this.#clock.monotonic() >= flight.patienceEnds!) this.#noteLostPatience();
+      this.#gather(flight);
+    });
   }
 
   #noteLostPatience(): void {

@@ -1,0 +1,1 @@
+export { SingleFlight, type SingleFlightContext, type SingleFlightPlan, singleFlightErrors } from "./flight.ts";
