@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
-import { validatorCompiler } from "fastify-type-provider-zod";
 import { z } from "zod";
 import type { Context } from "../../jobs/context.ts";
 import type { Route, RouteAccess, RouteReply, RouteRequest, RouteSchemas } from "../../kernel/route.ts";
 import { callerOf, doorOf, recordAdminWrite } from "./caller.ts";
 import { errors } from "./errors.ts";
 import { Failure } from "./failure.ts";
+import { checkAllButBody } from "./validation.ts";
 
 /** How the interface description names who may call. */
 const SECURITY: Readonly<Record<RouteAccess, readonly Record<string, string[]>[]>> = {
@@ -46,10 +46,7 @@ export function mount(app: FastifyInstance, ctx: Context, room: string, route: R
   if (route.bodyLimit !== undefined) options.bodyLimit = route.bodyLimit;
   if (route.consumes === "multipart")
     options.preParsing = requireLength(route.bodyLimit ?? app.initialConfig.bodyLimit);
-  // Bodies that the handler reads by itself are described, but not checked here.
-  if (route.consumes === "multipart" || route.consumes === "raw")
-    options.validatorCompiler = (part) =>
-      part.httpPart === "body" ? () => true : validatorCompiler(part as Parameters<typeof validatorCompiler>[0]);
+  if (route.consumes === "multipart" || route.consumes === "raw") options.validatorCompiler = checkAllButBody;
   app.route(options);
 }
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import multipart from "@fastify/multipart";
 import fastify, { type FastifyInstance, LogController } from "fastify";
-import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import { serializerCompiler } from "fastify-type-provider-zod";
 import type { Domain } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
@@ -19,6 +19,7 @@ import { mount } from "./mount.ts";
 import { checkReadiness, type Readiness } from "./readiness.ts";
 import { settings } from "./settings.ts";
 import { serveSystem } from "./system.ts";
+import { checkBySchema } from "./validation.ts";
 
 export interface ServerOptions {
   /** Shown on the first page and in the interface description. */
@@ -70,7 +71,7 @@ export async function buildServer(
   const methods = new MethodTable();
   let draining = false;
 
-  app.setValidatorCompiler(validatorCompiler);
+  app.setValidatorCompiler(checkBySchema);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(failureHandler(ctx));
   acceptJson(app);
@@ -80,8 +81,11 @@ export async function buildServer(
   app.addHook("onRoute", ({ method, url }) => methods.add(url, method));
   app.addHook("onRequest", async (request, reply) => {
     setCommonHeaders(request, reply);
-    if (draining) reply.header("connection", "close");
     if (!hasSaneHost(request)) throw errors.bad_request({ message: "The Host header is malformed." });
+  });
+  // A connection that stayed open after its answer would keep the server from closing.
+  app.addHook("onSend", async (_request, reply) => {
+    if (draining) reply.header("connection", "close");
   });
   allowOrigins(app, ctx.config.get(settings.allowedOrigins));
   app.addHook("onRequest", async (request, reply) => {
