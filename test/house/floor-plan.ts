@@ -5,6 +5,7 @@ export const FLOORS = [
   "kernel",
   "mechanisms",
   "providers",
+  "sandbox",
   "jobs",
   "domain.ts",
   "rooms",
@@ -14,7 +15,7 @@ export const FLOORS = [
 export type Floor = (typeof FLOORS)[number];
 
 /** Folders of src that are floors by themselves; every other folder holds rooms. */
-const FLOOR_FOLDERS = new Set(["kernel", "mechanisms", "providers", "jobs", "surfaces"]);
+const FLOOR_FOLDERS = new Set(["kernel", "mechanisms", "providers", "sandbox", "jobs", "surfaces"]);
 
 export function floorOf(file: string): Floor | undefined {
   const [source, first, ...rest] = file.split("/");
