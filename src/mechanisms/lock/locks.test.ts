@@ -61,6 +61,8 @@ async function hold(locks: Locks, key: Parameters<Locks["withLock"]>[0], options
   };
 }
 
+const never = () => new Promise<boolean>(() => {});
+
 /** Moves time in steps, waiting after each until Redis answered the renewals that became due. */
 async function live(seconds: number, step = 10) {
   for (let past = 0; past < seconds; past += step) {
@@ -93,7 +95,11 @@ test("acquiring answers every code that the state of the lock calls for", async 
 
   expect((await attempt("one", id, 1000)).outcome).toBe("acquired");
   expect((await attempt("one", id)).outcome).toBe("already_held");
-  expect(await attempt("two", "b".repeat(22))).toEqual({ outcome: "other_host", age: expect.closeTo(10.5, -1), holder: "one" });
+  expect(await attempt("two", "b".repeat(22))).toEqual({
+    outcome: "other_host",
+    age: expect.closeTo(10.5, -1),
+    holder: "one",
+  });
   expect(await ttlOf(keys.owner())).toBe(120);
   expect((await attempt("one", "b".repeat(22))).outcome).toBe("same_host");
   expect(await ttlOf(keys.owner())).toBe(60);
@@ -191,6 +197,17 @@ test("a basic lock that vanished is lost, and what another put there stays", asy
   await live(20);
   await eventually(() => held.lock.signal.aborted);
   await ctx.redis.commands.set(key, "1");
+  await held.end();
+  expect(await ctx.redis.commands.get(key)).toBe("1");
+});
+
+test("a process that stood still past its basic lock's lease does not delete what may be another's", async () => {
+  const key = keys.basic({ uid: "u5" });
+  let monotonic = 0;
+  const standing = { ...ctx.clock, now: () => 1, monotonic: () => monotonic, every: () => () => {}, sleep: never };
+  const held = await hold(new Locks(ctx.process({ clock: standing })), key, { kind: "basic", ttl: 60, wait: "fail" });
+  monotonic = 48;
+  expect(held.lock.signal.aborted).toBe(false);
   await held.end();
   expect(await ctx.redis.commands.get(key)).toBe("1");
 });

@@ -360,3 +360,22 @@ test("a run ends for the first of its reasons in their order, and works leftover
   await ctx.redis.commands.del(keys.lock());
   await expect(run()).rejects.toSatisfy(lockErrors.lock_lost.matches);
 });
+
+test("a run that leaves part of a batch unfinished fills it up and does not take it for a dead run's", async () => {
+  await bells.push(ctx, numbers(1, 2, 3, 4));
+  const seen: number[][] = [];
+  const result = await runBatches(ctx, {
+    runner: "runners.bells.send",
+    shuttingDown: () => false,
+    exhausted: () => false,
+    claim: (first) => bells.claimBatch(ctx, fence, first, 2),
+    handle: async () => {
+      seen.push((await bells.read(ctx)).map((entry) => entry.value.n));
+      await bells.ack(ctx, fence, 1);
+      return undefined;
+    },
+  });
+  expect(seen).toEqual([[1, 2], [2, 3], [3, 4], [4]]);
+  expect(result).toEqual({ stopReason: "list_exhausted", batches: 4, recovered: 0 });
+  expect(ctx.alerts.identifiers()).toEqual([]);
+});
