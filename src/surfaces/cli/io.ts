@@ -5,12 +5,12 @@ export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
   readonly terminal: boolean;
-  /** Calls back for each SIGINT and SIGTERM until the returned function is called. */
+  /** Calls back for each SIGINT, SIGTERM and SIGHUP until the returned function is called. */
   onSignal(listener: (signal: string) => void): () => void;
 }
 
 export function processIo(): Io {
-  const signals = ["SIGINT", "SIGTERM"] as const;
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   return {
     out: (line = "") => void process.stdout.write(`${line}\n`),
     err: (line = "") => void process.stderr.write(`${line}\n`),

@@ -164,6 +164,7 @@ function overview(seen: Awaited<ReturnType<typeof look>>, ctx: Context): string[
       ]),
     );
   if (seen.failures.length > 0) lines.push("", ...failures(seen.failures));
+  lines.push("", `${ctx.jobs.runners.size} runners are known: carillon jobs runners lists them.`);
   return lines;
 }
 

@@ -41,6 +41,9 @@ CARILLON_JOB_CATEGORIES say what each takes on. A worker that dies loses nothing
   },
 ];
 
+/** One Ctrl-C may come twice, from the terminal and from npm; within this many seconds it is the same one. */
+const SAME_KEYSTROKE = 0.5;
+
 export function runCommands(io: Io): Command[] {
   return SHAPES.map((shape) =>
     new Command(shape.name)
@@ -59,10 +62,12 @@ async function run(shape: Shape, io: Io): Promise<void> {
   const stopAsked = new Promise<string>((resolve) => {
     asked = resolve;
   });
-  let signals = 0;
+  let firstAt: number | undefined;
   const deaf = io.onSignal((signal) => {
-    if (++signals === 1) asked(signal);
-    else hurry.abort();
+    const now = systemClock.monotonic();
+    if (firstAt === undefined) asked(signal);
+    else if (now - firstAt > SAME_KEYSTROKE) hurry.abort();
+    firstAt ??= now;
   });
   try {
     const house = await openHouse({ config, roles: shape.roles, log });
