@@ -207,7 +207,9 @@ function employ({ ctx, jobs, instance }: Furnished, onBroken: (reason: unknown) 
 /** The server's packages are loaded only here, because most commands need none of them. */
 async function furnishServer(ctx: Context, roles: ProcessRoles) {
   const { buildServer, closeServer, listen } = await import("./http/index.ts");
-  const app = await buildServer(ctx, domains, { version: version() });
+  const { openLiveGateway } = await import("./live.ts");
+  const live = openLiveGateway(ctx);
+  const app = await buildServer(ctx, domains, { version: version(), live });
   return {
     async answer(): Promise<string> {
       const host = ctx.config.get(httpSettings.host);
@@ -227,7 +229,7 @@ async function furnishServer(ctx: Context, roles: ProcessRoles) {
     async leave(hurry?: AbortSignal): Promise<void> {
       const drop = () => app.server.closeAllConnections();
       hurry?.addEventListener("abort", drop, { once: true });
-      await closeServer(app, ctx.clock, ctx.config.get(jobSettings.shutdownGrace));
+      await Promise.all([live.close(), closeServer(app, ctx.clock, ctx.config.get(jobSettings.shutdownGrace))]);
       hurry?.removeEventListener("abort", drop);
     },
   };

@@ -73,7 +73,7 @@ async function run(shape: Shape, io: Io): Promise<void> {
     const house = await openHouse({ config, roles: shape.roles, log });
     const seconds = (systemClock.monotonic() - began).toFixed(1);
     log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
-    for (const line of whereToLook(house, seconds)) io.out(line);
+    for (const line of whereToLook(house, seconds, carillonFrom(io))) io.out(line);
     const reason = await Promise.race([stopAsked, house.broken]);
     io.out(typeof reason === "string" ? "Stopping; once more to stop without waiting." : "Stopping after a fault.");
     await house.close({ hurry: hurry.signal });
@@ -92,16 +92,21 @@ function exitCodeOf(reason: unknown): number {
     : 70;
 }
 
-export function whereToLook(house: House, seconds: string): string[] {
+/** How to call the other commands: a clone that was started by npm is not on PATH. */
+function carillonFrom({ environment }: Io): string {
+  return environment.npm_lifecycle_event === undefined ? "carillon" : "npx carillon";
+}
+
+function whereToLook(house: House, seconds: string, carillon: string): string[] {
   const { ctx, url } = house;
   const rows: string[][] = [];
   if (url) rows.push(["API", `${url}/api/1`], ["Reference", `${url}/docs`], ["Health", `${url}/readyz`]);
-  if (house.roles.worker) rows.push(["Jobs", `${ctx.jobs.runners.size} runners; carillon jobs list`]);
+  if (house.roles.worker) rows.push(["Jobs", `${ctx.jobs.runners.size} runners; ${carillon} jobs list`]);
   rows.push(["Redis", `${house.redis.version}, ${house.redis.description}`]);
   rows.push(["SQL", house.database.description]);
   rows.push(["Data", dataFolders(ctx.config).root]);
   if (house.migrated.length > 0) rows.push(["Migrated", `${house.migrated.length} steps`]);
-  if (url) rows.push(["First step", "carillon admin token --label me"]);
+  if (url) rows.push(["First step", `${carillon} admin token --label me`]);
   return [
     "",
     `Carillon is up as ${ctx.hostname} after ${seconds} s.`,
