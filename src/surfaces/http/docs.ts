@@ -14,6 +14,12 @@ const INTRODUCTION = `Every refusal has the shape \`{type, message, hint?, detai
 
 Send an access token or an admin token as \`Authorization: Bearer …\`. 401 means that the credential is missing or no longer works, 403 that it works but not here, 422 that a value does not fit its schema, 429 and 503 that it is worth trying again after \`Retry-After\` seconds. Times are unix seconds.`;
 
+/** `file_uploads` as people read it: `File uploads`. */
+export function displayName(room: string): string {
+  const words = room.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** Must run before routes are added: the description is gathered as they arrive. */
 export async function describeRoutes(app: FastifyInstance, domains: readonly Domain[], version: string): Promise<void> {
   const withRoutes = domains.filter((domain) => (domain.routes ?? []).length > 0);
@@ -21,7 +27,10 @@ export async function describeRoutes(app: FastifyInstance, domains: readonly Dom
     openapi: {
       openapi: "3.1.0",
       info: { title: "Carillon", version, description: INTRODUCTION },
-      tags: [...withRoutes.map(({ name }) => ({ name })), { name: "server" }],
+      tags: [...withRoutes.map(({ name }) => name), "server"].map((name) => ({
+        name,
+        "x-displayName": displayName(name),
+      })),
       components: {
         securitySchemes: {
           admin_token: { type: "http", scheme: "bearer", description: "An admin token, `crl_admin_…`." },
@@ -79,6 +88,7 @@ export async function serveDocs(app: FastifyInstance): Promise<void> {
         withDefaultFonts: false,
         hideClientButton: true,
         telemetry: false,
+        authentication: { preferredSecurityScheme: "admin_token" },
         showDeveloperTools: "never",
         agent: { disabled: true },
         mcp: { disabled: true },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { Domain } from "../../domain.ts";
-import { DOCS_PATH, OPENAPI_PATH } from "./docs.ts";
+import { DOCS_PATH, displayName, OPENAPI_PATH } from "./docs.ts";
 import { ICON_ICO, ICON_PATH, ICON_SVG } from "./icon.ts";
 import { isReady, type Readiness } from "./readiness.ts";
 
@@ -33,9 +33,11 @@ nav a.first { background: var(--accent); border-color: var(--accent); color: var
 nav a:hover, nav a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 0.9rem; padding: 1.15rem 1.35rem;
   margin-bottom: 1.1rem; }
-h2 { font-size: 0.8rem; margin: 0 0 0.75rem; color: var(--soft); text-transform: uppercase; letter-spacing: 0.06em; }
-ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 0.5rem 1.5rem;
-  grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); }
+h2 { font-size: 1.05rem; margin: 0 0 0.75rem; display: flex; align-items: center; gap: 0.6rem; }
+h2.good::before, h2.bad::before { content: ""; width: 0.7rem; height: 0.7rem; border-radius: 50%; background: var(--good); }
+h2.bad::before { background: var(--bad); }
+ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 0.5rem 2.5rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)); }
 li { display: flex; justify-content: space-between; gap: 1rem; }
 li span:last-child { color: var(--soft); white-space: nowrap; }
 li span.good { color: var(--good); font-weight: 600; }
@@ -76,6 +78,9 @@ export function serveLanding(
 
 function page(domains: readonly Domain[], version: string, readiness: Readiness): string {
   const ready = isReady(readiness);
+  const state = ready
+    ? '<h2 id="parts" class="good">Everything works</h2>'
+    : '<h2 id="parts" class="bad">Not everything works</h2>';
   const parts = (Object.keys(PART_NAMES) as (keyof Readiness)[]).map((part) =>
     readiness[part]
       ? `<li><span>${PART_NAMES[part]}</span><span class="good">works</span></li>`
@@ -85,7 +90,7 @@ function page(domains: readonly Domain[], version: string, readiness: Readiness)
     .filter((domain) => (domain.routes ?? []).length > 0)
     .map(({ name, routes = [] }) => {
       const count = routes.length === 1 ? "1 route" : `${routes.length} routes`;
-      return `<li><span>${escapeHtml(name.replaceAll("_", " "))}</span><span>${count}</span></li>`;
+      return `<li><span>${escapeHtml(displayName(name))}</span><span>${count}</span></li>`;
     });
   return `<!doctype html>
 <html lang="en">
@@ -106,7 +111,7 @@ function page(domains: readonly Domain[], version: string, readiness: Readiness)
 <a href="/healthz">Health</a>
 <a href="/readyz">Readiness</a>
 </nav>
-<section aria-labelledby="parts"><h2 id="parts">${ready ? "Everything works" : "Not everything works"}</h2><ul>${parts.join("")}</ul></section>
+<section aria-labelledby="parts">${state}<ul>${parts.join("")}</ul></section>
 ${rooms.length > 0 ? `<section aria-labelledby="rooms"><h2 id="rooms">What runs here</h2><ul>${rooms.join("")}</ul></section>` : ""}
 <footer>Metrics for Prometheus are at <code>/metrics</code>.</footer>
 </main>

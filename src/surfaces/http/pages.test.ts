@@ -129,7 +129,7 @@ test("the program of the reference page is compressed for those who can unpack i
 test("the first page says what runs here, leads on, and needs nothing from elsewhere", async () => {
   const page = await server.call("GET", "/");
   expect(page.headers["content-type"]).toMatch(/^text\/html/);
-  for (const part of ["Carillon", "1.2.3", "catalogue", "2 routes", "Everything works"])
+  for (const part of ["Carillon", "1.2.3", "Catalogue", "2 routes", "Everything works"])
     expect(page.body).toContain(part);
   for (const path of ["/docs/", "/api/1/openapi.json", "/healthz", "/readyz"]) {
     expect(page.body).toContain(`href="${path}"`);
