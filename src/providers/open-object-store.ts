@@ -3,7 +3,6 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Config, settings } from "../kernel/config.ts";
 import { DiskStore } from "./disk-store.ts";
 import type { ObjectStore } from "./object-store.ts";
-import { S3Store } from "./s3-store.ts";
 
 export const objectStoreSettings = {
   endpoint: settings.optionalText("s3.endpoint", {
@@ -35,6 +34,8 @@ export async function openObjectStore(
   if (endpoint === undefined) return DiskStore.open({ directory: join(dataDirectory, "objects"), bucket, clock });
   const accessKeyId = config.get(objectStoreSettings.accessKeyId);
   const secretAccessKey = config.get(objectStoreSettings.secretAccessKey);
+  // The client is large; installations whose files live in a folder never load it.
+  const { S3Store } = await import("./s3-store.ts");
   return new S3Store({
     endpoint,
     bucket,

@@ -1,4 +1,4 @@
-import { type Readable, Transform } from "node:stream";
+import { Readable } from "node:stream";
 import type { Transaction } from "kysely";
 import type { Context } from "../../jobs/context.ts";
 import { kernelErrors } from "../../kernel/errors.ts";
@@ -184,15 +184,17 @@ async function upload(
     size = content.length;
     await objectStore.put(key, content, { contentType, size });
   } else {
-    const counted = content.pipe(
-      new Transform({
-        transform(chunk: Buffer, _encoding, done) {
+    // A source that breaks before the store begins to read must wait for its reader instead of ending the process.
+    content.on("error", () => {});
+    const counted = Readable.from(
+      (async function* () {
+        for await (const chunk of content as AsyncIterable<Buffer>) {
           size += chunk.length;
-          done(null, chunk);
-        },
-      }),
+          yield chunk;
+        }
+      })(),
+      { objectMode: false },
     );
-    content.once("error", (error) => counted.destroy(error));
     const stop = () => content.destroy(errors.swept_during_upload({ detail: { key } }));
     protection.lost.signal.addEventListener("abort", stop, { once: true });
     try {

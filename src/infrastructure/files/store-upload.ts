@@ -68,7 +68,10 @@ async function* partsInOrder(ctx: JobContext, uploadId: number): AsyncGenerator<
   const coming: Promise<Buffer>[] = [];
   for await (const key of partKeys(ctx, uploadId)) {
     if (ctx.shuttingDown()) throw ctx.bounce();
-    coming.push(download(ctx, key));
+    const part = download(ctx, key);
+    // It may fail while an earlier one is awaited; whoever awaits it hears of it.
+    part.catch(() => {});
+    coming.push(part);
     if (coming.length >= PARALLEL_DOWNLOADS) yield await coming.shift()!;
   }
   while (coming.length > 0) yield await coming.shift()!;
