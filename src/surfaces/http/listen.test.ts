@@ -78,7 +78,7 @@ async function start(): Promise<{ app: FastifyInstance; url: string; port: numbe
   return { app, ...(await listen(app, { host: "127.0.0.1", port: 0 })) };
 }
 
-test("a listening server answers requests and says who called from where", async () => {
+test("a listening server answers requests and refuses strangers", async () => {
   const { url } = await start();
   const reply = await fetch(`${url}/healthz`);
   expect([reply.status, await reply.json()]).toEqual([200, { status: "ok" }]);
