@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 // The scripts are plain JavaScript, because they run before any package is there; so they are loaded without types.
@@ -87,4 +89,53 @@ test("the tally counts tests, files that could not run, runs without a report an
   expect(countTests({ testResults: [passing] }, 1)).toMatchObject({ passed: 2, failed: 1 });
   expect(countTests({ testResults: [] }, 0)).toMatchObject({ passed: 0, failed: 1 });
   expect(countTests(undefined, 1)).toMatchObject({ passed: 0, failed: 1 });
+});
+
+/** Runs prepareRedis on a machine whose PATH has nothing but these programs. */
+function prepareOn(folder: string, programs: Record<string, string>) {
+  for (const [name, body] of Object.entries(programs))
+    writeFileSync(join(folder, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  for (const name of ["env", "sh", "touch", "chmod", "true"])
+    if (!(name in programs))
+      try {
+        symlinkSync(`/usr/bin/${name}`, join(folder, name));
+      } catch {}
+  const redis = fileURLToPath(new URL("../../scripts/redis.js", import.meta.url));
+  const program = `import(${JSON.stringify(redis)}).then((own) => own.prepareRedis()).then((found) => console.log("found " + found), (error) => console.log("refused " + error.message))`;
+  return spawnSync(process.execPath, ["-e", program], { env: { PATH: folder }, encoding: "utf8" }).stdout;
+}
+
+test("a missing Redis is installed with the package manager, whose list is refreshed only when that is needed", () => {
+  const folder = mkdtempSync(join(tmpdir(), "carillon-path-"));
+  try {
+    const out = prepareOn(folder, {
+      sudo: 'shift; exec "$@"',
+      "apt-get": `echo "$*" >> "${folder}/calls"
+if [ "$1" = update ]; then touch "${folder}/fresh"; exit 0; fi
+[ -e "${folder}/fresh" ] || exit 100
+printf '#!/bin/sh\\necho "Redis server v=7.2.4 sha=0"\\n' > "${folder}/redis-server"
+chmod +x "${folder}/redis-server"`,
+    });
+    expect(out).toMatch(/installing it with .*apt-get/);
+    expect(out).toContain(`found ${folder}/redis-server, version 7.2`);
+    expect(readFileSync(join(folder, "calls"), "utf8").trim().split("\n")).toEqual([
+      "install -y --no-install-recommends redis-server",
+      "install -y --no-install-recommends valkey-server",
+      "update",
+      "install -y --no-install-recommends redis-server",
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("where Redis cannot be installed, and where it is too old, both ways out are told", () => {
+  const folder = mkdtempSync(join(tmpdir(), "carillon-path-"));
+  try {
+    expect(prepareOn(folder, {})).toMatch(/refused [\s\S]*no known package manager[\s\S]*yourself[\s\S]*REDIS_URL=/);
+    const old = prepareOn(folder, { "redis-server": 'echo "Redis server v=6.2.1 sha=0"' });
+    expect(old).toMatch(/refused [\s\S]*6\.2[\s\S]*needs 7\.0[\s\S]*REDIS_URL=/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -68,6 +68,11 @@ test("carillon up says where to look, lends its database to commands, stops clea
   expect(made.err).toContain('"kept"');
   expect(made.out).toMatch(/^crl_admin_[A-Za-z0-9_-]{22}\n$/);
 
+  const watched = await carillon(["jobs", "run", "runners.example", '{"message":"hello"}', "--watch"]).ended;
+  expect(watched).toMatchObject({ code: 0, out: expect.stringMatching(/queued[\s\S]*started[\s\S]*succeeded/) });
+  const wrong = await carillon(["jobs", "run", "runners.example", '{"message":7}']).ended;
+  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("message") });
+
   first.child.kill("SIGINT");
   const end = await first.ended;
   expect(end.code).toBe(0);

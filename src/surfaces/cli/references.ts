@@ -6,6 +6,7 @@ import { keysReference } from "../../kernel/keyspace/index.ts";
 import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
 import { lockErrors } from "../../mechanisms/lock/index.ts";
 import { quarantineErrors } from "../../mechanisms/quarantine/errors.ts";
+import { singleFlightErrors } from "../../mechanisms/single-flight/index.ts";
 import { objectStoreErrors } from "../../providers/object-store.ts";
 import { foundationErrors } from "../foundation.ts";
 import { catalogue, houseErrors } from "../house.ts";
@@ -27,7 +28,7 @@ function errorSections() {
   return [
     { title: "The process", errors: { ...foundationErrors, ...houseErrors } },
     { title: "The kernel", errors: kernelErrors },
-    { title: "Mechanisms", errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors } },
+    { title: "Mechanisms", errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors, ...singleFlightErrors } },
     { title: "Files", errors: objectStoreErrors },
     { title: "Jobs", errors: { ...jobErrors, ...scheduleErrors } },
     { title: "HTTP", errors: httpErrors },
