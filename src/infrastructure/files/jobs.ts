@@ -1,15 +1,16 @@
 import { z } from "zod";
 import type { JobContext } from "../../jobs/context.ts";
 import { recurring as recur } from "../../jobs/recurring.ts";
-import { defineRunner } from "../../jobs/runner.ts";
+import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { type Lock, lockKeys } from "../../mechanisms/lock/index.ts";
 import { deleteS3File, deleteUpload } from "./deletion.ts";
 import { sweepIncompleteUploads } from "./incomplete.ts";
 import { keys } from "./keys.ts";
 import { storeUpload } from "./store-upload.ts";
-import { type StopReason, sweepPurgatory } from "./sweep.ts";
+import { hasDue, type StopReason, sweepPurgatory } from "./sweep.ts";
 
+const NoKwargs = z.strictObject({});
 const FileUploadUid = z.string().regex(/^crl_s3fu_[\w-]{22}$/);
 const RETRY = [60, 300, 1800];
 
@@ -18,18 +19,23 @@ async function alone(
   ctx: JobContext,
   key: KeyName<"string">,
   work: (lock: Lock) => Promise<StopReason>,
-): Promise<void> {
+): Promise<StopReason> {
   const stopped = await ctx.locks.withLock(key, { kind: "owner", wait: "fail" }, work);
   ctx.log.info({ runner: ctx.job.name, stop_reason: stopped }, "sweep ended");
+  return stopped;
 }
 
-export const sweepPartialFileUploads = defineRunner({
+export const sweepPartialFileUploads: Runner<typeof NoKwargs> = defineRunner({
   name: "runners.sweep_partial_file_uploads",
   category: 1,
-  kwargs: z.strictObject({}),
+  kwargs: NoKwargs,
   doc: "Deletes objects whose upload never finished, and those that were given up.",
   budget: 50,
-  run: (ctx) => alone(ctx, keys.sweepLock(), (lock) => sweepPurgatory(ctx, lock)),
+  async run(ctx) {
+    const stopped = await alone(ctx, keys.sweepLock(), (lock) => sweepPurgatory(ctx, lock));
+    // What became due while the lock was held found nobody to start for it.
+    if (stopped !== "signal" && (await hasDue(ctx))) ctx.jobs.nudge(sweepPartialFileUploads, {});
+  },
 });
 
 export const deleteFileUpload = defineRunner({
@@ -41,21 +47,24 @@ export const deleteFileUpload = defineRunner({
   run: (ctx, kwargs) => deleteUpload(ctx, kwargs.file_upload_uid),
 });
 
-export const sweepIncompleteFileUploads = defineRunner({
+export const sweepIncompleteFileUploads: Runner<typeof NoKwargs> = defineRunner({
   name: "runners.sweep_incomplete_file_uploads",
   category: 2,
-  kwargs: z.strictObject({}),
+  kwargs: NoKwargs,
   doc: "Ends uploads that were not finished in time, and queues what a dead process did not.",
   budget: 10,
-  run: (ctx) =>
-    alone(ctx, lockKeys.runnerLock({ runner: "sweep_incomplete_file_uploads" }), () =>
+  async run(ctx) {
+    const key = lockKeys.runnerLock({ runner: "sweep_incomplete_file_uploads" });
+    const stopped = await alone(ctx, key, () =>
       sweepIncompleteUploads(ctx, (uids) =>
         ctx.jobs.enqueueMany(
           deleteFileUpload,
           uids.map((file_upload_uid) => ({ file_upload_uid })),
         ),
       ),
-    ),
+    );
+    if (stopped === "time_exhausted") ctx.jobs.nudge(sweepIncompleteFileUploads, {});
+  },
 });
 
 export const deleteS3FileJob = defineRunner({

@@ -195,6 +195,7 @@ describe("the purgatory routes", () => {
       .executeTakeFirstOrThrow();
     expect(outcome(await post({ bucket: used.bucket, key: used.key, hint: "x" }))).toEqual([409, "file_in_use"]);
     expect(outcome(await post({ bucket: "elsewhere", key: "a", hint: "x" }))).toEqual([422, "other_bucket"]);
-    expect((await post({ bucket: "carillon", key: "" })).statusCode).toBe(422);
+    for (const key of ["", "../secrets", "a//b"])
+      expect((await post({ bucket: "carillon", key, hint: "x" })).statusCode).toBe(422);
   });
 });

@@ -4,6 +4,7 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
+import { isObjectKey } from "../../providers/object-store.ts";
 import { bearerOf, verifyToken } from "../access/service.ts";
 import { errors } from "./errors.ts";
 import { FileMember, keys, PART_LIMIT_WINDOW } from "./keys.ts";
@@ -205,7 +206,7 @@ export const routes: readonly Route<Context>[] = [
     schemas: {
       body: z.strictObject({
         bucket: z.string().min(1).max(63),
-        key: z.string().min(1).max(1024),
+        key: z.string().refine(isObjectKey, "not a key that an object can have"),
         hint: z.string().min(1).max(200),
       }),
     },

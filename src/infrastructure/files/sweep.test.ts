@@ -208,10 +208,15 @@ describe("the sweep", () => {
     expect(await files.house.redis.commands.exists(keys.sweepLock())).toBe(0);
   });
 
-  test("ends with time_exhausted when its budget is used up", async () => {
+  test("ends when its time is used up, and starts itself again for the rest", async () => {
     for (let index = 0; index < 12; index++) await waiting(protectionOf(at(`gone/${index}`)), files.clock.now());
     await files.sweep(files.process(), { budgetExhausted: () => true });
     expect(await files.members()).toHaveLength(12);
+    await expect.poll(files.queued).toMatchObject([{ name: "runners.sweep_partial_file_uploads" }]);
+    await files.house.redis.commands.del(jobKeys.hot(), jobKeys.recurringQueued());
+    await files.sweep(files.process());
+    expect(await files.members()).toEqual([]);
+    expect(await files.queued()).toEqual([]);
   });
 
   test("two at once: one does the work, the other finds the lock held", async () => {

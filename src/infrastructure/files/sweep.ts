@@ -60,6 +60,16 @@ export async function sweepPurgatory(ctx: JobContext, lock: Lock): Promise<StopR
   }
 }
 
+/** Whether a sweep that starts now would have something to do. */
+export async function hasDue(ctx: JobContext): Promise<boolean> {
+  const { commands, topology } = ctx.redis;
+  const [due, held] = await Promise.all([
+    commands.zcount(topology.key(keys.purgatory()), "-inf", ctx.clock.now()),
+    commands.zcard(topology.key(keys.sweepPurgatory())),
+  ]);
+  return due + held > 0;
+}
+
 function stopReason(ctx: JobContext, lock: Lock): StopReason | undefined {
   if (ctx.shuttingDown() || lock.signal.aborted) return "signal";
   return ctx.budget.exhausted() ? "time_exhausted" : undefined;
