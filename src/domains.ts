@@ -1,4 +1,19 @@
 import type { Domain } from "./domain.ts";
+import { access } from "./infrastructure/access/index.ts";
+import { deployments } from "./infrastructure/deployments/index.ts";
+import { externalApis } from "./infrastructure/external_apis/index.ts";
+import { files } from "./infrastructure/files/index.ts";
+import { jobs } from "./infrastructure/jobs/index.ts";
+import { signingKeys } from "./infrastructure/signing_keys/index.ts";
+import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
-export const domains: readonly Domain[] = [];
+export const domains: readonly Domain[] = [
+  usersDomain(() => domains),
+  access,
+  jobs,
+  files,
+  deployments,
+  externalApis,
+  signingKeys,
+];

@@ -59,7 +59,7 @@ export const take = defineScript({
   name: "jobs.take",
   file: file("take"),
   keys: ["worker", "running", "...queues"],
-  args: ["first_number", "max_plain", "max_recurring"],
+  args: ["first_number", "max_plain", "max_recurring", "...limits"],
   idempotent: false,
   reply: (raw: -1 | string[]) => (raw === -1 ? undefined : raw),
 });

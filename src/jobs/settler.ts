@@ -18,6 +18,7 @@ export class Settler {
   readonly #ctx: Context;
   #waiting: Claim[] = [];
   #sending: Promise<void> | undefined;
+  readonly #closing = new AbortController();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
@@ -29,8 +30,12 @@ export class Settler {
     this.#sending ??= this.#send();
   }
 
-  /** Resolves when every finish so far has arrived. */
-  async flushed(): Promise<void> {
+  /**
+   * Resolves when every finish so far has arrived. From now on a call that fails is not repeated: the process ends, and
+   * what it still claims goes to others when it is buried.
+   */
+  async close(): Promise<void> {
+    this.#closing.abort();
     while (this.#sending) await this.#sending;
   }
 
@@ -123,9 +128,10 @@ export class Settler {
           group.map(({ number }) => number),
         );
       } catch (error) {
-        this.#ctx.log.warn({ err: error, entries: group.length }, "finishing jobs failed; it is repeated");
+        this.#ctx.log.warn({ err: error, entries: group.length }, "finishing jobs failed");
+        if (this.#closing.signal.aborted) break;
         this.#waiting = [...group, ...this.#waiting];
-        await this.#ctx.clock.sleep(RETRY_SECONDS);
+        await this.#ctx.clock.sleep(RETRY_SECONDS, this.#closing.signal);
       }
     }
     this.#sending = undefined;

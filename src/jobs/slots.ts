@@ -46,8 +46,9 @@ export class Slots {
     return this.#plain.length + this.#recurring.length;
   }
 
-  get heavyIsFull(): boolean {
-    return this.#heavyActive + this.#heavyWaiting >= this.#limits.heavy;
+  /** How many more costly jobs may come in. */
+  get heavyFree(): number {
+    return Math.max(0, this.#limits.heavy - this.#heavyActive - this.#heavyWaiting);
   }
 
   /** How many entries fit right now; none while enough wait in hand already. */

@@ -1,11 +1,10 @@
 import type { Redis } from "ioredis";
-import { z } from "zod";
 import { newUid } from "../kernel/ids.ts";
+import { Admission } from "./admission.ts";
 import type { Context } from "./context.ts";
-import { type JobEntry, parseEntry } from "./entry.ts";
 import { type Execution, execute, settleTimedOut } from "./execute.ts";
 import { type Heartbeat, inlineHeartbeat, threadHeartbeat } from "./heartbeat.ts";
-import { abortHeld, type Claim, Held } from "./held.ts";
+import { abortHeld, type Held } from "./held.ts";
 import { JobMetrics } from "./job-metrics.ts";
 import { jobKeys } from "./keys.ts";
 import type { JobQueue } from "./queue.ts";
@@ -15,7 +14,7 @@ import { Scheduler } from "./scheduler.ts";
 import * as scripts from "./scripts.ts";
 import { jobSettings } from "./settings.ts";
 import { Settler } from "./settler.ts";
-import { type SlotKind, Slots } from "./slots.ts";
+import { MAX_PREFETCH, type SlotKind, Slots } from "./slots.ts";
 
 const PUSH_WAIT_SECONDS = 1;
 const BACKOFF_SECONDS = [0.5, 1, 2, 4, 8, 10];
@@ -27,8 +26,6 @@ const CLOCK_CHECK_SECONDS = 60;
 const CLOCK_SKEW_SECONDS = 30;
 const OUTBOX_SECONDS = 1;
 const TIMEOUT_GRACE_SECONDS = 10;
-const DEFER_SECONDS = 30;
-const MAX_DEFERRALS = 20;
 const LISTED_JOBS = 50;
 
 export interface WorkerOptions {
@@ -61,6 +58,7 @@ export class Worker {
   readonly #jobs: JobQueue;
   readonly #options: WorkerOptions;
   readonly #settler: Settler;
+  readonly #admission: Admission;
   readonly #execution: Execution;
   readonly #slots: Slots;
   readonly #held = new Map<number, Held>();
@@ -70,7 +68,7 @@ export class Worker {
   #uid = "";
   #nextNumber = 1;
   #unknownBefore = new Set<number>();
-  #alone: { held: Held; raw: string } | undefined;
+  #alone: Held | undefined;
   #stuck = false;
   #heartbeat: Heartbeat | undefined;
   #waiter: Redis | undefined;
@@ -86,6 +84,8 @@ export class Worker {
     this.metrics = new JobMetrics(ctx.metrics);
     this.scheduler = new Scheduler(ctx, jobs.recurring, this.metrics);
     this.#settler = new Settler(ctx);
+    this.#categories = ctx.config.get(jobSettings.categories);
+    this.#admission = new Admission(ctx, this.#settler, this.metrics, this.#categories, () => this.#slots.heavyFree);
     this.#execution = {
       ctx,
       jobs,
@@ -95,7 +95,6 @@ export class Worker {
       skippedSince: new Map(),
       stopping: () => this.#mode !== "running",
     };
-    this.#categories = ctx.config.get(jobSettings.categories);
     this.#slots = new Slots(
       {
         concurrency: ctx.config.get(jobSettings.concurrency),
@@ -151,7 +150,7 @@ export class Worker {
     await this.#giveBack(this.#slots.drain());
     for (const held of this.#held.values()) abortHeld(held, "the worker is shutting down");
     await this.#untilIdle(this.#ctx.config.get(jobSettings.shutdownGrace), now);
-    await this.#settler.flushed();
+    await this.#settler.close();
     const unfinished = [...this.#held.values()].filter(({ settled }) => !settled);
     for (const held of unfinished) this.#forget(held);
     await this.#settler.bounce(unfinished, "front");
@@ -251,10 +250,11 @@ export class Worker {
     const first = this.#nextNumber;
     this.#nextNumber += room.plain + room.recurring;
     const parameters = { worker_uid: workerUid };
+    const queues = this.#queues();
     const entries = await this.#ctx.redis.run(
       scripts.take,
-      [jobKeys.worker(parameters), jobKeys.running(parameters), ...this.#queues()],
-      [first, room.plain, room.recurring],
+      [jobKeys.worker(parameters), jobKeys.running(parameters), ...queues.map(({ key }) => key)],
+      [first, room.plain, room.recurring, ...queues.map(({ limit }) => limit)],
     );
     if (entries === undefined) {
       await this.#declaredDead(workerUid);
@@ -266,60 +266,23 @@ export class Worker {
     return true;
   }
 
-  /** The queue of a category without a free slot is left out, and so is one that nobody here accepts. */
-  #queues(): string[] {
-    const open = this.#categories.filter((category) => category !== 1 || !this.#slots.heavyIsFull);
-    return [...open.map((category) => jobKeys.hotByCategory({ category })), jobKeys.hot()];
+  /** In the order of preference; the queue of costly jobs gives no more than there are slots for them. */
+  #queues(): { key: string; limit: number }[] {
+    const byCategory = this.#categories.map((category) => ({
+      key: jobKeys.hotByCategory({ category }),
+      limit: category === 1 ? this.#slots.heavyFree : MAX_PREFETCH,
+    }));
+    return [...byCategory, { key: jobKeys.hot(), limit: MAX_PREFETCH }];
   }
 
   async #admit(entries: readonly string[], workerUid: string, first: number, takenAt: number): Promise<void> {
-    const refiled = new Map<1 | 2, Claim[]>();
-    const malformed: (Claim & { raw: string; reason: string })[] = [];
-    const rejecting: Promise<void>[] = [];
-    for (const [index, raw] of entries.entries()) {
-      const claim = { workerUid, number: first + index };
-      const parsed = parseEntry(raw);
-      if (!parsed.ok) {
-        malformed.push({ ...claim, raw, reason: parsed.error });
-        continue;
-      }
-      const { job } = parsed;
-      const runner = this.#jobs.runners.get(job.name);
-      if (!runner) {
-        rejecting.push(this.#defer(claim, job, raw));
-        continue;
-      }
-      const { category } = runner;
-      if (!this.#categories.includes(category) || (category === 1 && this.#slots.heavyIsFull)) {
-        refiled.set(category, [...(refiled.get(category) ?? []), claim]);
-        continue;
-      }
-      const kwargs = runner.kwargs.safeParse(job.kwargs);
-      if (!kwargs.success) {
-        const failed = { ...claim, raw, deliveries: job.deliveries, rjob: job.rjob };
-        rejecting.push(this.#settler.fail(failed, "invalid_kwargs", z.prettifyError(kwargs.error)));
-        continue;
-      }
-      const held = new Held(claim, job, runner, kwargs.data, takenAt);
+    for (const held of await this.#admission.admit(entries, workerUid, first, takenAt)) {
       this.#held.set(held.number, held);
       // One more death over this entry makes it poison. It runs alone, so that no innocent one dies with it.
-      if ((job.deliveries ?? 0) === runner.maxDeliveries - 1 && !this.#alone) this.#alone = { held, raw };
+      const poisonous = (held.job.deliveries ?? 0) === held.runner.maxDeliveries - 1;
+      if (poisonous && !this.#alone) this.#alone = held;
       else this.#slots.add(held);
     }
-    if (malformed.length > 0) rejecting.push(this.#settler.quarantine(malformed));
-    for (const [category, claims] of refiled) rejecting.push(this.#settler.refile(category, claims));
-    if (rejecting.length > 0) await Promise.all(rejecting);
-  }
-
-  /** An unknown name may belong to a newer version that is still rolling out: it waits for a worker that knows it. */
-  async #defer(claim: Claim, job: JobEntry, raw: string): Promise<void> {
-    const deferrals = (job.deferrals ?? 0) + 1;
-    this.metrics.count("unknown", "deferred");
-    if (deferrals > MAX_DEFERRALS) {
-      const failed = { ...claim, raw, deliveries: job.deliveries, rjob: job.rjob };
-      return this.#settler.fail(failed, "unknown_runner", `no runner is named ${job.name}`);
-    }
-    await this.#settler.delay({ ...claim, job }, { deferrals }, DEFER_SECONDS);
   }
 
   /** Starts whatever a slot is free for. */
@@ -327,8 +290,7 @@ export class Worker {
     if (this.#alone) {
       void this.#giveBack(this.#slots.drain()).catch(() => {});
       if (this.#slots.active > 0) return;
-      const { held } = this.#alone;
-      this.#slots.add(held);
+      this.#slots.add(this.#alone);
     }
     for (let next = this.#slots.next(); next; next = this.#slots.next()) void this.#run(next.held, next.kind);
   }
@@ -342,7 +304,7 @@ export class Worker {
     }
     for (const one of held) this.#forget(one);
     this.#slots.ended(held, kind);
-    if (this.#alone?.held === held[0]) this.#alone = undefined;
+    if (this.#alone === held[0]) this.#alone = undefined;
     if (this.#mode === "running") this.#pump();
     this.#wakeUp();
   }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { z } from "zod";
 
 /** Who may call a route. `token` routes check a credential of their own, in their handler. */
@@ -22,7 +23,7 @@ export interface RouteRequest<S extends RouteSchemas> {
   readonly params: Parsed<S["params"]>;
   readonly query: Parsed<S["query"]>;
   readonly body: Parsed<S["body"]>;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: IncomingHttpHeaders;
   readonly caller: Caller;
   /** The request's id, which logs and error answers carry. */
   readonly id: string;

@@ -4,6 +4,6 @@
 -- ARGV   1 ...digests  digests of the jobs that start
 -- Reply  how many markers were there
 -- Crash  before: the marker stays until it is stale. After: gone.
-local queued = KEYS[1]
+local queued, digests = KEYS[1], ARGV
 
-return redis.call('HDEL', queued, unpack(ARGV))
+return redis.call('HDEL', queued, unpack(digests))

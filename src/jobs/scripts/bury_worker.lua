@@ -15,15 +15,16 @@
 -- Crash  before: nothing happened. After: buried.
 local workers, worker, running, hot, failed, queued = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local worker_uid, dead_before = ARGV[1], tonumber(ARGV[2])
+local items = { unpack(ARGV, 3) }
 
 local beat = redis.call('ZSCORE', workers, worker_uid)
 if not beat or tonumber(beat) >= dead_before then return 0 end
-if redis.call('HLEN', running) ~= (#ARGV - 2) / 4 then return 0 end
-for i = 3, #ARGV, 4 do
-  if redis.call('HEXISTS', running, ARGV[i]) == 0 then return 0 end
+if redis.call('HLEN', running) ~= #items / 4 then return 0 end
+for i = 1, #items, 4 do
+  if redis.call('HEXISTS', running, items[i]) == 0 then return 0 end
 end
-for i = 3, #ARGV, 4 do
-  local destination, entry, digest = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+for i = 1, #items, 4 do
+  local destination, entry, digest = items[i + 1], items[i + 2], items[i + 3]
   if digest ~= '' and redis.call('HEXISTS', queued, digest) == 1 then
     -- A newer entry of the same recurring job waits already; running this one too would double it.
   elseif destination == 'front' then

@@ -7,12 +7,13 @@
 -- Reply  how many moved
 -- Crash  before: still held. After: asleep.
 local running, delayed, queued = KEYS[1], KEYS[2], KEYS[3]
+local items = ARGV
 
 local moved = 0
-for i = 1, #ARGV, 4 do
-  if redis.call('HDEL', running, ARGV[i]) == 1 then
-    redis.call('ZADD', delayed, ARGV[i + 2], ARGV[i + 1])
-    if ARGV[i + 3] ~= '' then redis.call('HDEL', queued, ARGV[i + 3]) end
+for i = 1, #items, 4 do
+  if redis.call('HDEL', running, items[i]) == 1 then
+    redis.call('ZADD', delayed, items[i + 2], items[i + 1])
+    if items[i + 3] ~= '' then redis.call('HDEL', queued, items[i + 3]) end
     moved = moved + 1
   end
 end

@@ -13,11 +13,12 @@
 -- Crash  before: in purgatory. After: scheduled, and queued unless one waits already.
 local recurring, purgatory, queued, hash, hot = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local own_hash, now = ARGV[1], ARGV[2]
+local items = { unpack(ARGV, 3) }
 
 if redis.call('GET', hash) ~= own_hash then return -1 end
 local results = {}
-for i = 3, #ARGV, 4 do
-  local digest, next_due, entry, stale_after = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
+for i = 1, #items, 4 do
+  local digest, next_due, entry, stale_after = items[i], items[i + 1], items[i + 2], tonumber(items[i + 3])
   local result = 0
   if redis.call('SREM', purgatory, digest) == 1 then
     redis.call('ZADD', recurring, next_due, digest)

@@ -6,6 +6,7 @@
 -- Reply  the new length; -1 = backpressure
 -- Crash  before: nothing happened. After: all are queued; a repeat would queue them twice, so it is never repeated.
 local hot, max_length = KEYS[1], tonumber(ARGV[1])
+local entries = { unpack(ARGV, 2) }
 
-if redis.call('LLEN', hot) + #ARGV - 1 > max_length then return -1 end
-return redis.call('RPUSH', hot, unpack(ARGV, 2))
+if redis.call('LLEN', hot) + #entries > max_length then return -1 end
+return redis.call('RPUSH', hot, unpack(entries))

@@ -7,12 +7,13 @@
 -- Reply  how many failed
 -- Crash  before: still held. After: in the list of failures.
 local running, failed, queued = KEYS[1], KEYS[2], KEYS[3]
+local items = ARGV
 
 local moved = 0
-for i = 1, #ARGV, 3 do
-  if redis.call('HDEL', running, ARGV[i]) == 1 then
-    redis.call('LPUSH', failed, ARGV[i + 1])
-    if ARGV[i + 2] ~= '' then redis.call('HDEL', queued, ARGV[i + 2]) end
+for i = 1, #items, 3 do
+  if redis.call('HDEL', running, items[i]) == 1 then
+    redis.call('LPUSH', failed, items[i + 1])
+    if items[i + 2] ~= '' then redis.call('HDEL', queued, items[i + 2]) end
     moved = moved + 1
   end
 end

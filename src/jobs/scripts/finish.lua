@@ -4,6 +4,6 @@
 -- ARGV   1 ...numbers  take numbers
 -- Reply  how many were still held
 -- Crash  before: they will run again. After: done.
-local running = KEYS[1]
+local running, numbers = KEYS[1], ARGV
 
-return redis.call('HDEL', running, unpack(ARGV))
+return redis.call('HDEL', running, unpack(numbers))

@@ -5,13 +5,13 @@
 -- ARGV   1 ...numbers  take numbers, the latest first
 -- Reply  how many moved
 -- Crash  before: still held. After: waiting at the front.
-local running, hot = KEYS[1], KEYS[2]
+local running, hot, numbers = KEYS[1], KEYS[2], ARGV
 
 local moved = 0
-for i = 1, #ARGV do
-  local entry = redis.call('HGET', running, ARGV[i])
+for _, number in ipairs(numbers) do
+  local entry = redis.call('HGET', running, number)
   if entry then
-    redis.call('HDEL', running, ARGV[i])
+    redis.call('HDEL', running, number)
     redis.call('LPUSH', hot, entry)
     moved = moved + 1
   end

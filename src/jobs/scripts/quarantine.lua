@@ -5,12 +5,12 @@
 -- ARGV   1 ...items    take number and quarantine JSON, two per item
 -- Reply  how many moved
 -- Crash  before: still held. After: set aside.
-local running, quarantine = KEYS[1], KEYS[2]
+local running, quarantine, items = KEYS[1], KEYS[2], ARGV
 
 local moved = 0
-for i = 1, #ARGV, 2 do
-  if redis.call('HDEL', running, ARGV[i]) == 1 then
-    redis.call('LPUSH', quarantine, ARGV[i + 1])
+for i = 1, #items, 2 do
+  if redis.call('HDEL', running, items[i]) == 1 then
+    redis.call('LPUSH', quarantine, items[i + 1])
     moved = moved + 1
   end
 end

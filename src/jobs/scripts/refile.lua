@@ -5,13 +5,13 @@
 -- ARGV   1 ...numbers   take numbers
 -- Reply  how many moved
 -- Crash  before: still held. After: waiting in the category's queue.
-local running, category = KEYS[1], KEYS[2]
+local running, category, numbers = KEYS[1], KEYS[2], ARGV
 
 local moved = 0
-for i = 1, #ARGV do
-  local entry = redis.call('HGET', running, ARGV[i])
+for _, number in ipairs(numbers) do
+  local entry = redis.call('HGET', running, number)
   if entry then
-    redis.call('HDEL', running, ARGV[i])
+    redis.call('HDEL', running, number)
     redis.call('RPUSH', category, entry)
     moved = moved + 1
   end

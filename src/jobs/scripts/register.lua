@@ -9,7 +9,8 @@
 -- Crash  before: nothing happened. After: registered; if it never beats, it is buried like any silent worker.
 local workers, worker = KEYS[1], KEYS[2]
 local worker_uid, now = ARGV[1], ARGV[2]
+local fields = { unpack(ARGV, 3) }
 
 redis.call('ZADD', workers, now, worker_uid)
-redis.call('HSET', worker, unpack(ARGV, 3))
+redis.call('HSET', worker, unpack(fields))
 return 1

@@ -8,11 +8,12 @@
 -- Reply  how many were new
 -- Crash  before: nothing happened. After: queued; the rows are still there, and relaying them again finds the flags.
 local hot, delayed, flag_ms = KEYS[1], KEYS[2], ARGV[1]
+local flags, items = { unpack(KEYS, 3) }, { unpack(ARGV, 2) }
 
 local queued = 0
-for i = 3, #KEYS do
-  local entry, due = ARGV[2 * i - 4], ARGV[2 * i - 3]
-  if redis.call('SET', KEYS[i], '1', 'NX', 'PX', flag_ms) then
+for i, flag in ipairs(flags) do
+  local entry, due = items[2 * i - 1], items[2 * i]
+  if redis.call('SET', flag, '1', 'NX', 'PX', flag_ms) then
     if due == '0' then redis.call('RPUSH', hot, entry) else redis.call('ZADD', delayed, due, entry) end
     queued = queued + 1
   end

@@ -11,10 +11,11 @@
 -- Crash  before: still held. After: waiting.
 local running, hot, queued = KEYS[1], KEYS[2], KEYS[3]
 local push, now = ARGV[1] == 'front' and 'LPUSH' or 'RPUSH', ARGV[2]
+local items = { unpack(ARGV, 3) }
 
 local moved = 0
-for i = 3, #ARGV, 3 do
-  local number, entry, digest = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+for i = 1, #items, 3 do
+  local number, entry, digest = items[i], items[i + 1], items[i + 2]
   if redis.call('HDEL', running, number) == 1 then
     if digest == '' or redis.call('HSETNX', queued, digest, now) == 1 then redis.call(push, hot, entry) end
     moved = moved + 1

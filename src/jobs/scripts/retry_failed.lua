@@ -5,12 +5,12 @@
 -- ARGV   1 ...items  failure JSON and new job JSON, or an empty text to discard, two per item
 -- Reply  how many moved
 -- Crash  before: failed. After: waiting, or discarded.
-local failed, hot = KEYS[1], KEYS[2]
+local failed, hot, items = KEYS[1], KEYS[2], ARGV
 
 local moved = 0
-for i = 1, #ARGV, 2 do
-  if redis.call('LREM', failed, 1, ARGV[i]) == 1 then
-    if ARGV[i + 1] ~= '' then redis.call('RPUSH', hot, ARGV[i + 1]) end
+for i = 1, #items, 2 do
+  if redis.call('LREM', failed, 1, items[i]) == 1 then
+    if items[i + 1] ~= '' then redis.call('RPUSH', hot, items[i + 1]) end
     moved = moved + 1
   end
 end

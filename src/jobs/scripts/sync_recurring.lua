@@ -12,12 +12,13 @@
 -- Crash  before: the old schedule. After: the new one.
 local recurring, purgatory, queued, hash = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local new_hash, now = ARGV[1], ARGV[2]
+local jobs = { unpack(ARGV, 3) }
 
 local empty = redis.call('EXISTS', recurring, purgatory) == 0
-if redis.call('GET', hash) == new_hash and not (empty and #ARGV > 2) then return 0 end
+if redis.call('GET', hash) == new_hash and not (empty and #jobs > 0) then return 0 end
 local schedule, declared = {}, {}
-for i = 3, #ARGV, 2 do
-  local digest, due = ARGV[i], ARGV[i + 1]
+for i = 1, #jobs, 2 do
+  local digest, due = jobs[i], jobs[i + 1]
   declared[digest] = true
   local known = redis.call('ZSCORE', recurring, digest)
   if known and tonumber(known) < tonumber(due) then due = known end

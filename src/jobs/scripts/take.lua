@@ -6,17 +6,18 @@
 -- ARGV   1 first_number   the number of the first entry taken; the worker never uses a number twice
 --        2 max_plain      how many entries of any kind it has room for
 --        3 max_recurring  how many recurring ones fit beside them
+--        4 ...limits      one per queue: the most to take from it
 -- Reply  the entries, numbered upwards from first_number; -1 = declared dead, nothing was taken
 -- Crash  before: nothing happened. After: held by the worker, which finds it when it reconciles, or the reaper does.
-local worker, running = KEYS[1], KEYS[2]
+local worker, running, queues = KEYS[1], KEYS[2], { unpack(KEYS, 3) }
 local first_number, max_plain, max_recurring = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limits = { unpack(ARGV, 4) }
 
 if redis.call('EXISTS', worker) == 0 then return -1 end
 local taken, held, number = {}, {}, first_number
-for q = 3, #KEYS do
-  local room = max_plain + max_recurring
-  if room == 0 then break end
-  local heads = redis.call('LRANGE', KEYS[q], 0, room - 1)
+for q, queue in ipairs(queues) do
+  local room = math.min(max_plain + max_recurring, tonumber(limits[q]))
+  local heads = room > 0 and redis.call('LRANGE', queue, 0, room - 1) or {}
   local count = 0
   for _, entry in ipairs(heads) do
     if max_recurring > 0 and string.sub(entry, 1, 9) == '{"rjob":"' then
@@ -32,7 +33,7 @@ for q = 3, #KEYS do
     held[#held + 1] = entry
     number = number + 1
   end
-  if count > 0 then redis.call('LTRIM', KEYS[q], count, -1) end
+  if count > 0 then redis.call('LTRIM', queue, count, -1) end
 end
 if #held > 0 then redis.call('HSET', running, unpack(held)) end
 return taken
