@@ -4,6 +4,7 @@ import type { AnyRunner } from "../../jobs/runner.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
 import { signToken } from "../access/service.ts";
+import { progressToken } from "../jobs/service.ts";
 import { errors } from "./errors.ts";
 import type { FileTables, UploadOutcome } from "./tables.ts";
 
@@ -23,7 +24,6 @@ const DEFAULT_EXPIRES_IN = 3600;
 const PROGRESS_LONGER_BY = 1800;
 
 export const UPLOAD_AUDIENCE = "carillon-file-upload";
-const PROGRESS_AUDIENCE = "carillon-job-progress";
 
 /** A job to queue when an upload ends; the upload's uid is added to its kwargs. */
 export interface UploadJob {
@@ -129,11 +129,7 @@ export async function startUpload(ctx: Context, plan: UploadPlan): Promise<Start
     parts: partRanges(plan.fileSize),
     progress: plan.jobUid && {
       uid: plan.jobUid,
-      jwt: await signToken(ctx, {
-        audience: PROGRESS_AUDIENCE,
-        subject: plan.jobUid,
-        expiresIn: expiresIn + PROGRESS_LONGER_BY,
-      }),
+      jwt: await progressToken(ctx, plan.jobUid, expiresIn + PROGRESS_LONGER_BY),
     },
   } as StartedUpload;
 }
