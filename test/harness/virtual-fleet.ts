@@ -9,13 +9,20 @@ import { migrations as fileMigrations } from "../../src/infrastructure/files/tab
 import type { Context, Jobs } from "../../src/jobs/context.ts";
 import type { AlertRecorder } from "../../src/kernel/alerts.ts";
 import type { KernelContext } from "../../src/kernel/context.ts";
-import { migrate, pingSql } from "../../src/kernel/sql/index.ts";
+import { migrate, pingSql, type Sql } from "../../src/kernel/sql/index.ts";
 import { Locks } from "../../src/mechanisms/lock/index.ts";
 import { DiskStore } from "../../src/providers/disk-store.ts";
 import type { Providers } from "../../src/providers/index.ts";
 import { openTestContext, type TestContext } from "./context.ts";
+import { eventually } from "./facts.ts";
 
-const ROUNDS_UNTIL_QUIET = 6;
+const ROUNDS_UNTIL_QUIET = 2;
+const MARK = "test:mark";
+
+interface Ear {
+  heard: number;
+  readonly listens: Promise<unknown>;
+}
 
 /** Several processes of several machines in one: one Redis, one database, one object store, one clock. */
 export interface VirtualFleet {
@@ -47,28 +54,61 @@ export async function openVirtualFleet(): Promise<VirtualFleet> {
     clock: world.clock,
   });
   const contexts: KernelContext[] = [];
+  const ears: Ear[] = [];
+  let mark = 0;
   let machines = 0;
 
   const atWork = () =>
     process.getActiveResourcesInfo().filter((name) => name.startsWith("FSReq") || name === "ProcessWrap").length;
   const atRest = atWork();
+  let statements = 0;
+  const sql: Sql = {
+    ...world.sql,
+    tables: <Tables>() => {
+      statements += 1;
+      return world.sql.tables<Tables>();
+    },
+  };
+  const commandsSoFar = async () =>
+    Number(/^total_commands_processed:(\d+)/m.exec(await world.redis.commands.info("stats"))?.[1]);
 
-  /**
-   * Commands of a connection are answered in order, so an answer to a ping says that all before it were answered. Files
-   * and child processes have no such order: as long as one is at work, nothing is at rest.
-   */
+  /** What connections deliver is in order: who answered a ping, or heard the mark, has nothing older under way. */
+  const deliver = async () => {
+    await Promise.all(ears.map((ear) => ear.listens));
+    mark += 1;
+    await world.redis.commands.publish(MARK, String(mark));
+    await Promise.all([
+      pingSql(world.sql),
+      ...contexts.map((ctx) => ctx.redis.commands.ping()),
+      ...ears.map((ear) => eventually(() => ear.heard >= mark, "a message that everybody hears")),
+    ]);
+    await new Promise(setImmediate);
+  };
+
+  /** Goes on until nobody has sent a command or a statement or touched a file for some rounds. */
   const settle = async () => {
-    for (let quiet = 0; quiet < ROUNDS_UNTIL_QUIET; quiet = atWork() > atRest ? 0 : quiet + 1) {
-      await Promise.all([pingSql(world.sql), ...contexts.map((ctx) => ctx.redis.commands.ping())]);
-      await new Promise(setImmediate);
+    for (let quiet = 0; quiet < ROUNDS_UNTIL_QUIET; ) {
+      const [commandsBefore, statementsBefore] = [await commandsSoFar(), statements];
+      await deliver();
+      // Each round itself costs a look at the count, the mark and one ping a machine.
+      const others = (await commandsSoFar()) - commandsBefore - (2 + contexts.length);
+      quiet = others > 0 || statements > statementsBefore || atWork() > atRest ? 0 : quiet + 1;
     }
   };
 
   return {
     world,
     machine(overrides) {
-      const ctx = world.process(overrides);
+      const ctx = world.process({ sql, ...overrides });
       contexts.push(ctx);
+      const ear: Ear = {
+        heard: 0,
+        listens: ctx.subscriber.subscribe(MARK, (raw) => {
+          ear.heard = Number(raw);
+        }),
+      };
+      ears.push(ear);
+      ear.listens.catch(() => {});
       const house = { providers: { objectStore } as unknown as Providers, jobs: {} as Jobs, locks: new Locks(ctx) };
       return { ctx: Object.assign(ctx, house) as typeof ctx & Context, directory: join(root, `machine-${++machines}`) };
     },
@@ -87,6 +127,7 @@ export async function openVirtualFleet(): Promise<VirtualFleet> {
     },
     async reset() {
       contexts.length = 0;
+      ears.length = 0;
       await world.flush();
       const tables = world.sql.tables<DeploymentTables>();
       await tables.deleteFrom("deployment_events").execute();

@@ -20,6 +20,7 @@ import { releaseTurn, renewTurn } from "./turn.ts";
 const LOOK_INTERVAL = 5;
 const RENEW_INTERVAL = 60;
 const GIVE_UP_AFTER = 1800;
+const TIMED_OUT = `build_timeout: no build within ${GIVE_UP_AFTER} s`;
 
 export type LaunchOutcome = "ready" | "failed" | "lock_lost" | "stopped";
 
@@ -54,7 +55,7 @@ export async function launchBuild(
     signal.removeEventListener("abort", stop);
     await unsubscribe();
   }
-  if (outcome === "failed") await giveUp(ctx, repo, sha, token, failure ?? "build_timeout: no build within 1800 s");
+  if (outcome === "failed" && !(await giveUp(ctx, repo, sha, token, failure ?? TIMED_OUT))) outcome = "ready";
   if (outcome !== "lock_lost") await releaseTurn(ctx, repo, token);
   if (outcome === "ready") await announce(ctx, repo, sha);
   return outcome;
@@ -92,12 +93,15 @@ async function watch(ctx: Context, { repo, sha, token, wakeUp, signal, failure }
   }
 }
 
-async function giveUp(ctx: Context, repo: string, sha: string, token: string, why: string): Promise<void> {
+/** False when the build became ready in the last moment after all. */
+async function giveUp(ctx: Context, repo: string, sha: string, token: string, why: string): Promise<boolean> {
   await failBuildUnlessReady(ctx, repo, sha, why);
+  if ((await findBuild(ctx, repo, sha))?.state === "ready") return false;
   const previous = await newestStoredBuild(ctx, repo);
   await ctx.redis.run(withdrawBuildHash, [keys.buildHash({ repo })], [sha, previous?.sha ?? ""]);
   await recordEvent(ctx, { repo, event: "build_failed", token, sha });
   ctx.alerts.warning("builds:failed", `${repo} ${sha} cannot be built: ${why}`, { urgent: true });
+  return true;
 }
 
 async function announce(ctx: Context, repo: string, sha: string): Promise<void> {

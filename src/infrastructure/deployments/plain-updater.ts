@@ -90,7 +90,7 @@ class PlainUpdater {
     }
     this.#sha = message.sha;
     this.#options.onUpdateRequested?.(this.#options.repo);
-    if (this.mode === "idle") void this.#update();
+    if (this.mode === "idle") void this.#update().catch((error: unknown) => this.#abandon(error));
   }
 
   stopListening(): void {
@@ -106,6 +106,12 @@ class PlainUpdater {
     if (!turn) return;
     this.mode = "updating";
     await leave(this.#ctx, this.#options, this.#sha);
+  }
+
+  /** Something on this machine is in the way, such as a full disk; the next request tries again. */
+  #abandon(error: unknown): void {
+    this.#ctx.alerts.error(error, `updating ${this.#options.repo}`);
+    if (this.mode !== "stopping") this.mode = "idle";
   }
 
   async #stop(): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
@@ -15,12 +15,14 @@ const REPO = "backend";
 
 let fleet: VirtualFleet;
 const running: Updater[] = [];
+let currentTest = 0;
 
 beforeAll(async () => {
   fleet = await openVirtualFleet();
 });
 afterAll(() => fleet.close());
 beforeEach(async () => {
+  currentTest += 1;
   await Promise.all(running.splice(0).map((updater) => updater.close()));
   await fleet.reset();
 });
@@ -28,6 +30,7 @@ beforeEach(async () => {
 /** An instance that restarts 20 s after it went down, unless it is not to come back. */
 async function instance(options: { comesBack?: () => boolean; runUpdate?: UpdaterOptions["runUpdate"] } = {}) {
   const { ctx, directory } = fleet.machine();
+  const bornIn = currentTest;
   const state = {
     ctx,
     directory,
@@ -61,6 +64,8 @@ async function instance(options: { comesBack?: () => boolean; runUpdate?: Update
   const restartLater = async () => {
     await state.updater?.close();
     await ctx.clock.sleep(RESTART);
+    // Time goes on in later tests, where nobody expects this instance.
+    if (currentTest !== bornIn) return;
     await listen();
     state.up = true;
     state.generation += 1;
@@ -193,6 +198,22 @@ describe("a rolling update", () => {
     await fleet.pass(7);
     expect(one.exits).toEqual([true]);
     expect(one.ctx.alerts.recorded.some(({ text }) => text.includes("no such command"))).toBe(true);
+  });
+});
+
+describe("an update that this machine prevents", () => {
+  it("is reported, and the next request tries again", async () => {
+    const one = await instance({ comesBack: () => false });
+    // A file where the folder for the token should be.
+    writeFileSync(join(one.directory, "updates"), "");
+    await requestUpdate(one.ctx, { repo: REPO });
+    await fleet.pass(7);
+    expect(one.up).toBe(true);
+    expect(one.ctx.alerts.identifiers()).toEqual(["error"]);
+    rmSync(join(one.directory, "updates"));
+    await requestUpdate(one.ctx, { repo: REPO });
+    await fleet.pass(7);
+    expect(one.up).toBe(false);
   });
 });
 

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/errors.ts";
 
-export const signingKeyErrors = defineErrors({
+export const errors = defineErrors({
   unknown_key: {
     status: 401,
     doc: "The token is signed with a key that its issuer does not publish.",

@@ -1,7 +1,7 @@
 import type { Invariant } from "../../kernel/keyspace/index.ts";
 import { KEYS_TTL, keys } from "./keys.ts";
 
-export const signingKeyInvariants: readonly Invariant[] = [
+export const invariants: readonly Invariant[] = [
   {
     name: "signing_keys:copies",
     doc: "copies of signing keys are lists of keys and live for at most an hour",

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { KernelContext } from "../../kernel/context.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
-import { signingKeyErrors } from "./errors.ts";
+import { errors } from "./errors.ts";
 import { keys, PublishedKey } from "./keys.ts";
-import { signingKeySettings } from "./settings.ts";
+import { settings } from "./settings.ts";
 
 /** Who signs tokens, where its public keys are published, and where our copy of them is. */
 export interface Issuer {
@@ -21,17 +21,17 @@ const LARGEST_BODY = 262_144;
 const PublishedBody = z.object({ keys: z.array(PublishedKey) });
 
 export function appleIssuer(ctx: Pick<KernelContext, "config">): Issuer {
-  const base = trimmed(ctx.config.get(signingKeySettings.appleBaseUrl));
+  const base = trimmed(ctx.config.get(settings.appleBaseUrl));
   return { name: "apple", issuer: APPLE_ISSUER, address: `${base}/auth/keys`, copy: keys.apple() };
 }
 
 export function cognitoIssuer(ctx: Pick<KernelContext, "config">): Issuer & { readonly client: string } {
   const { config } = ctx;
-  const pool = config.get(signingKeySettings.cognitoPool);
-  const client = config.get(signingKeySettings.cognitoClient);
-  if (!pool || !client) throw signingKeyErrors.issuer_not_configured();
-  const region = config.get(signingKeySettings.cognitoRegion);
-  const base = trimmed(config.get(signingKeySettings.cognitoBaseUrl) ?? `https://cognito-idp.${region}.amazonaws.com`);
+  const pool = config.get(settings.cognitoPool);
+  const client = config.get(settings.cognitoClient);
+  if (!pool || !client) throw errors.issuer_not_configured();
+  const region = config.get(settings.cognitoRegion);
+  const base = trimmed(config.get(settings.cognitoBaseUrl) ?? `https://cognito-idp.${region}.amazonaws.com`);
   const issuer = `${base}/${pool}`;
   return { name: "cognito", issuer, address: `${issuer}/.well-known/jwks.json`, copy: keys.cognito(), client };
 }

@@ -1,7 +1,7 @@
 import { type CryptoKey, importJWK } from "jose";
 import type { KernelContext } from "../../kernel/context.ts";
 import type { RedisConnection } from "../../kernel/redis/index.ts";
-import { signingKeyErrors } from "./errors.ts";
+import { errors } from "./errors.ts";
 import { fetchPublishedKeys, type Issuer } from "./issuer.ts";
 import { KEYS_TTL, keys, type PublishedKey } from "./keys.ts";
 
@@ -64,7 +64,7 @@ export async function verificationKey(ctx: KeyContext, issuer: Issuer, kid: stri
     const third = usable(await fetchedOrStale(ctx, issuer, mine), kid);
     if (third) return imported(third);
   }
-  throw signingKeyErrors.unknown_key();
+  throw errors.unknown_key();
 }
 
 function heldBy(ctx: KeyContext, issuer: Issuer): Held {
@@ -124,7 +124,7 @@ async function fetchedOrStale(ctx: KeyContext, issuer: Issuer, mine: Held): Prom
   const stale = mine.copy && ctx.clock.now() - mine.copy.fetchedAt <= STALE_AGE ? mine.copy : undefined;
   if (now >= mine.leaveAloneUntil)
     mine.leaveAloneUntil = ctx.clock.monotonic() + (stale ? PAUSE_WITH_COPY : PAUSE_WITHOUT_COPY);
-  if (!stale) throw signingKeyErrors.signing_keys_unavailable({ retryAfter: PAUSE_WITHOUT_COPY, cause: reason });
+  if (!stale) throw errors.signing_keys_unavailable({ retryAfter: PAUSE_WITHOUT_COPY, cause: reason });
   const age = Math.round(ctx.clock.now() - stale.fetchedAt);
   ctx.alerts.warning(
     `signing_keys:stale:${issuer.name}`,
@@ -160,7 +160,7 @@ function imported(key: PublishedKey): Promise<VerificationKey> {
   const importing = importJWK({ kty, n, e, alg }, alg).then(
     (result) => ({ algorithm: alg!, key: result }),
     () => {
-      throw signingKeyErrors.unknown_key();
+      throw errors.unknown_key();
     },
   );
   importedKeys.set(key, importing);

@@ -3,11 +3,11 @@ import { openTestContext, type TestContext } from "../../../test/harness/context
 import { eventually } from "../../../test/harness/facts.ts";
 import type { KernelContext } from "../../kernel/context.ts";
 import { SigningKeySandbox } from "../../sandbox/signing-keys.ts";
-import { signingKeyErrors } from "./errors.ts";
-import { signingKeyInvariants } from "./invariants.ts";
+import { errors } from "./errors.ts";
+import { invariants } from "./invariants.ts";
 import { keys } from "./keys.ts";
 import { verifyAppleIdToken, verifyCognitoToken } from "./service.ts";
-import { signingKeySettings } from "./settings.ts";
+import { settings } from "./settings.ts";
 
 const AUDIENCE = "com.example.app";
 const CLIENT = "client-1";
@@ -30,10 +30,10 @@ afterEach(() => sandbox.close());
 function process(): ReturnType<TestContext["process"]> {
   return world.process({
     config: world.config.with(
-      [signingKeySettings.appleBaseUrl, sandbox.url],
-      [signingKeySettings.cognitoBaseUrl, sandbox.url],
-      [signingKeySettings.cognitoPool, sandbox.pool],
-      [signingKeySettings.cognitoClient, CLIENT],
+      [settings.appleBaseUrl, sandbox.url],
+      [settings.cognitoBaseUrl, sandbox.url],
+      [settings.cognitoPool, sandbox.pool],
+      [settings.cognitoClient, CLIENT],
     ),
   });
 }
@@ -43,7 +43,7 @@ const mint = (more: Partial<Parameters<SigningKeySandbox["mintApple"]>[0]> = {})
 const verify = (ctx: KernelContext, token: string) => verifyAppleIdToken(ctx, token, expected);
 
 async function broken(): Promise<readonly string[]> {
-  return (await Promise.all(signingKeyInvariants.map((invariant) => invariant.check(world)))).flat();
+  return (await Promise.all(invariants.map((invariant) => invariant.check(world)))).flat();
 }
 
 describe("an Apple id token", () => {
@@ -71,13 +71,13 @@ describe("an Apple id token", () => {
     const others = [ctx, process(), process()];
     for (let i = 0; i < 1000; i++) {
       const invented = await mint({ kid: `invented-${i}` });
-      await expect(verify(others[i % 3]!, invented)).rejects.toSatisfy(signingKeyErrors.unknown_key.matches);
+      await expect(verify(others[i % 3]!, invented)).rejects.toSatisfy(errors.unknown_key.matches);
       if (i % 20 === 19) await world.clock.advance(1);
     }
     expect(sandbox.fetches).toBe(2);
 
     await world.clock.advance(10);
-    await expect(verify(ctx, await mint({ kid: "invented" }))).rejects.toSatisfy(signingKeyErrors.unknown_key.matches);
+    await expect(verify(ctx, await mint({ kid: "invented" }))).rejects.toSatisfy(errors.unknown_key.matches);
     expect(sandbox.fetches).toBe(3);
   });
 
@@ -104,9 +104,9 @@ describe("an Apple id token", () => {
       mint().then((token) => `${token.slice(0, -8)}AAAAAAAA`),
     ];
     for (const token of refused)
-      await expect(verify(ctx, await token)).rejects.toSatisfy(signingKeyErrors.invalid_issuer_token.matches);
+      await expect(verify(ctx, await token)).rejects.toSatisfy(errors.invalid_issuer_token.matches);
     for (const nonce of ["nonce-2", ""])
-      await expect(verify(ctx, await mint({ nonce }))).rejects.toSatisfy(signingKeyErrors.nonce_mismatch.matches);
+      await expect(verify(ctx, await mint({ nonce }))).rejects.toSatisfy(errors.nonce_mismatch.matches);
   });
 
   it.each([
@@ -150,7 +150,7 @@ describe("an issuer that does not answer", () => {
     const before = await world.redis.commands.get(keys.apple());
     await world.clock.advance(120);
     sandbox.faults.malformed = true;
-    await expect(verify(ctx, await mint({ kid: "new" }))).rejects.toSatisfy(signingKeyErrors.unknown_key.matches);
+    await expect(verify(ctx, await mint({ kid: "new" }))).rejects.toSatisfy(errors.unknown_key.matches);
     expect(sandbox.fetches).toBe(2);
     expect(await world.redis.commands.get(keys.apple())).toBe(before);
   });
@@ -162,7 +162,7 @@ describe("an issuer that does not answer", () => {
     const outcome = verify(ctx, token).catch((error: unknown) => error);
     await eventually(() => sandbox.fetches === 1);
     await world.clock.advance(5);
-    expect(await outcome).toSatisfy(signingKeyErrors.signing_keys_unavailable.matches);
+    expect(await outcome).toSatisfy(errors.signing_keys_unavailable.matches);
     sandbox.release();
     await world.clock.advance(5);
     expect(await verify(ctx, token)).toBeDefined();
@@ -177,7 +177,7 @@ describe("a Cognito token", () => {
       const token = await sandbox.mintCognito({ now, client: CLIENT, use });
       expect(await verifyCognitoToken(ctx, token)).toMatchObject({ sub: "sandbox-user", token_use: use });
       const foreign = await sandbox.mintCognito({ now, client: "client-2", use });
-      await expect(verifyCognitoToken(ctx, foreign)).rejects.toSatisfy(signingKeyErrors.invalid_issuer_token.matches);
+      await expect(verifyCognitoToken(ctx, foreign)).rejects.toSatisfy(errors.invalid_issuer_token.matches);
     }
     await expect(verifyCognitoToken(ctx, await mint())).rejects.toMatchObject({ status: 401 });
     expect(await world.redis.commands.pttl(keys.cognito())).toBeGreaterThan(3_590_000);

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import type { KernelContext } from "../../kernel/context.ts";
-import { signingKeyErrors } from "./errors.ts";
+import { errors } from "./errors.ts";
 import { appleIssuer, cognitoIssuer, type Issuer } from "./issuer.ts";
 import { verificationKey } from "./key-copies.ts";
 
@@ -17,7 +17,7 @@ export async function verifyAppleIdToken(
   expected: { readonly audience: string; readonly nonce: string },
 ): Promise<VerifiedClaims> {
   const claims = await verify(ctx, appleIssuer(ctx), token, expected.audience);
-  if (typeof claims.nonce !== "string" || !equal(claims.nonce, expected.nonce)) throw signingKeyErrors.nonce_mismatch();
+  if (typeof claims.nonce !== "string" || !equal(claims.nonce, expected.nonce)) throw errors.nonce_mismatch();
   return claims;
 }
 
@@ -27,8 +27,7 @@ export async function verifyCognitoToken(ctx: VerifierContext, token: string): P
   const claims = await verify(ctx, issuer, token, undefined);
   // An id token names its client as the audience, an access token in a claim of its own.
   const client = claims.token_use === "id" ? claims.aud : claims.token_use === "access" ? claims.client_id : undefined;
-  if (client !== issuer.client)
-    throw signingKeyErrors.invalid_issuer_token({ message: "the token was made for another client" });
+  if (client !== issuer.client) throw errors.invalid_issuer_token({ message: "the token was made for another client" });
   return claims;
 }
 
@@ -52,7 +51,7 @@ async function verify(
     return payload as VerifiedClaims;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw signingKeyErrors.invalid_issuer_token({ message: `the token of ${issuer.name} is not valid: ${why}`, cause });
+    throw errors.invalid_issuer_token({ message: `the token of ${issuer.name} is not valid: ${why}`, cause });
   }
 }
 
@@ -63,7 +62,7 @@ function headerOf(token: string): { kid: string } {
   } catch {
     // Falls through to the same refusal: to the caller both are tokens that nobody can check.
   }
-  throw signingKeyErrors.invalid_issuer_token({ message: "the token names no signing key" });
+  throw errors.invalid_issuer_token({ message: "the token names no signing key" });
 }
 
 function equal(a: string, b: string): boolean {
