@@ -1,0 +1,26 @@
+/** Counters by day and month: hot in Redis while a day is open, one SQL row a day when it is over. */
+export { type Holding, isoDate, isoMonth, monthOfDate, parseIsoDate, StatisticsCalendar } from "./calendar.ts";
+export {
+  createStatsTable,
+  type DailyStats,
+  defineDailyCount,
+  defineDailyStats,
+  type EventPlan,
+  type RotatedCounters,
+  type Snapshot,
+} from "./daily-stats.ts";
+export { applyDeltas, type StagedDelta, stageDeltas, sweepDeltas } from "./deltas.ts";
+export { datedCounterKeys } from "./keys.ts";
+export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";
+export {
+  forgetRotations,
+  type RotateOptions,
+  type RotateResult,
+  type RotateStop,
+  readDays,
+  rotate,
+  unconsumedDates,
+} from "./rotate.ts";
+export { breakdownKey, Stats } from "./stats.ts";
+export { datedCounterMigrations, type StatTables } from "./tables.ts";
+export { dropMonths, type MonthlyCounters, rotateUniques, type UniqueStats } from "./uniques.ts";

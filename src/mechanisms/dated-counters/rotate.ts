@@ -1,0 +1,241 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { KernelContext } from "../../kernel/context.ts";
+import { newUid } from "../../kernel/ids.ts";
+import { canonicalJson } from "../../kernel/keyspace/index.ts";
+import { timestamp } from "../../kernel/sql/index.ts";
+import { isoDate, parseIsoDate, type StatisticsCalendar } from "./calendar.ts";
+import type { RotatedCounters, Snapshot } from "./daily-stats.ts";
+import { datedCounterKeys, FLAG_SECONDS } from "./keys.ts";
+import { consumeScript, snapshotScript } from "./scripts.ts";
+import type { StatTables } from "./tables.ts";
+
+/**
+ * Moves finished days from Redis into SQL, one row a day.
+ *
+ * A day's counts are first in Redis alone. One SQL transaction adds a snapshot of them to the day's row and inserts the
+ * rotation, unconsumed: from its commit on SQL is authoritative for what the snapshot holds, and Redis still has it too.
+ * One script then subtracts the snapshot, and sets a flag so that it is subtracted once. Last, the rotation is marked
+ * consumed. Because counts are subtracted and not deleted, what arrives in between stays in Redis for the next rotation,
+ * which adds it to the row.
+ *
+ * A crash before the commit leaves Redis as it was. A crash after it leaves an unconsumed rotation; whoever rotates that
+ * table next begins with it. The caller holds a lock; should it have been lost, the rotation that another worker began
+ * meanwhile makes this one roll back.
+ */
+export type RotateStop = "list_exhausted" | "uninitialized" | "signal" | "time_exhausted" | "superseded" | "malformed";
+
+export interface RotateResult {
+  readonly stop: RotateStop;
+  /** The days that were stored, oldest first. */
+  readonly dates: readonly number[];
+}
+
+export interface RotateOptions {
+  readonly calendar: StatisticsCalendar;
+  readonly signal?: AbortSignal;
+  /** Seconds after which no further day is begun; default 300. */
+  readonly budget?: number;
+}
+
+type RotateContext = Pick<KernelContext, "redis" | "sql" | "clock" | "alerts">;
+
+const DEFAULT_BUDGET = 300;
+const UNIQUE_VIOLATION = "23505";
+
+class Superseded extends Error {}
+
+export async function rotate(ctx: RotateContext, plan: RotatedCounters, options: RotateOptions): Promise<RotateResult> {
+  const started = ctx.clock.monotonic();
+  const dates: number[] = [];
+  let newest = await finishBegun(ctx, plan);
+  const earliest = await ctx.redis.commands.get(ctx.redis.topology.key(plan.earliest()));
+  if (earliest === null) return { stop: "uninitialized", dates };
+  const last = options.calendar.newestRotatableDate(ctx.clock.now(), plan);
+  for (let date = Number(earliest); date <= last; date++) {
+    if (options.signal?.aborted) return { stop: "signal", dates };
+    if (ctx.clock.monotonic() - started >= (options.budget ?? DEFAULT_BUDGET)) return { stop: "time_exhausted", dates };
+    const begunAt = ctx.clock.monotonic();
+    const snapshot = await readSnapshot(ctx, plan, date);
+    if (!snapshot) return { stop: "malformed", dates };
+    const rotation = await store(ctx, plan, date, snapshot, newest);
+    if (!rotation) return { stop: "superseded", dates };
+    newest = rotation.id;
+    await consume(ctx, plan, date, rotation.uid, snapshot);
+    await markConsumed(ctx, [rotation.uid], Math.round((ctx.clock.monotonic() - begunAt) * 1000));
+    dates.push(date);
+  }
+  return { stop: "list_exhausted", dates };
+}
+
+/** Finishes what earlier rotations of this table began, and answers the table's highest rotation id. */
+async function finishBegun(ctx: RotateContext, plan: RotatedCounters): Promise<number> {
+  const tables = ctx.sql.tables<StatTables>();
+  const begun = await tables
+    .selectFrom("stat_rotations")
+    .select(["uid", "retrieved_for", "snapshot"])
+    .where("table_name", "=", plan.table)
+    .where("consumed_at", "is", null)
+    .orderBy("id")
+    .execute();
+  for (const { uid, retrieved_for, snapshot } of begun)
+    await consume(ctx, plan, parseIsoDate(retrieved_for), uid, snapshot as Snapshot);
+  if (begun.length > 0)
+    await markConsumed(
+      ctx,
+      begun.map(({ uid }) => uid),
+      null,
+    );
+  const highest = await tables
+    .selectFrom("stat_rotations")
+    .select((build) => build.fn.max("id").as("id"))
+    .where("table_name", "=", plan.table)
+    .executeTakeFirst();
+  return Number(highest?.id ?? 0);
+}
+
+/** All counts of a day at one moment; undefined, with an alert, when one of them is no number. */
+async function readSnapshot(ctx: RotateContext, plan: RotatedCounters, date: number): Promise<Snapshot | undefined> {
+  const contents = await ctx.redis.run(
+    snapshotScript,
+    plan.slots.map((slot) => plan.counter(date, slot)),
+    [],
+  );
+  const snapshot: Record<string, Record<string, number> | number> = {};
+  for (const [index, flat] of contents.entries()) {
+    const slot = plan.slots[index]!;
+    const counts = flat.length === 1 ? flat : flat.filter((_, at) => at % 2 === 1);
+    const wrong = counts.find((count) => !/^-?\d{1,15}$/.test(count));
+    if (wrong !== undefined) {
+      ctx.alerts.warning(
+        "stats:malformed",
+        `${plan.name} of ${isoDate(date)} holds ${JSON.stringify(wrong)} where a count should be; it is not rotated`,
+        { urgent: true },
+      );
+      return undefined;
+    }
+    if (flat.length === 1) snapshot[slot] = Number(flat[0]);
+    else if (flat.length > 0)
+      snapshot[slot] = Object.fromEntries(counts.map((count, at) => [flat[2 * at]!, Number(count)]));
+  }
+  return snapshot;
+}
+
+/** The one transaction; undefined when another worker rotates this table. */
+async function store(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  date: number,
+  snapshot: Snapshot,
+  newest: number,
+): Promise<{ id: number; uid: string } | undefined> {
+  const { mismatches, leftover } = plan.examine(snapshot);
+  const now = ctx.clock.now();
+  try {
+    const rotation = await ctx.sql
+      .tables<StatTables>()
+      .transaction()
+      .execute(async (tx) => {
+        const { id, uid } = await tx
+          .insertInto("stat_rotations")
+          .values({
+            uid: newUid("srot"),
+            table_name: plan.table,
+            retrieved_for: isoDate(date),
+            snapshot: canonicalJson(snapshot),
+            outcome: mismatches.length > 0 ? "mismatch" : "ok",
+            leftover: leftover ? canonicalJson(leftover) : null,
+            created_at: timestamp(now),
+          })
+          .returning(["id", "uid"])
+          .executeTakeFirstOrThrow();
+        await refuseIfSuperseded(tx, plan.table, newest, id);
+        await plan.store(tx as unknown as Transaction<never>, { date, snapshot, now });
+        return { id, uid };
+      });
+    for (const mismatch of mismatches)
+      ctx.alerts.warning("stats:mismatch", `${plan.name} of ${isoDate(date)}: ${mismatch}`);
+    if (leftover)
+      ctx.alerts.warning(
+        "stats:undeclared",
+        `${plan.name} of ${isoDate(date)} has counts of undeclared events: ${Object.keys(leftover).join(", ")}`,
+      );
+    return rotation;
+  } catch (error) {
+    // The partial unique index holds back a second rotation of the same day until the first has ended.
+    if (error instanceof Superseded || (error as { code?: string }).code === UNIQUE_VIOLATION) return undefined;
+    throw error;
+  }
+}
+
+async function refuseIfSuperseded(tx: Kysely<StatTables>, table: string, newest: number, own: number): Promise<void> {
+  const other = await tx
+    .selectFrom("stat_rotations")
+    .select("id")
+    .where("table_name", "=", table)
+    .where("id", ">", newest)
+    .where("id", "<>", own)
+    .limit(1)
+    .executeTakeFirst();
+  if (other) throw new Superseded();
+}
+
+/** Subtracts a snapshot that SQL holds; a repeat does nothing. */
+async function consume(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  date: number,
+  uid: string,
+  snapshot: Snapshot,
+): Promise<void> {
+  // A declaration may have lost an event since the snapshot was taken; its counts are subtracted all the same.
+  const slots = [...new Set([...plan.slots, ...Object.keys(snapshot)])];
+  const counts = slots.flatMap((slot): (string | number)[] => {
+    const held = snapshot[slot];
+    if (typeof held === "number") return [-1, held];
+    const pairs = Object.entries(held ?? {});
+    return [pairs.length, ...pairs.flat()];
+  });
+  await ctx.redis.run(
+    consumeScript,
+    [datedCounterKeys.rotated({ uid }), plan.earliest(), ...slots.map((slot) => plan.counter(date, slot))],
+    [date, FLAG_SECONDS * 1000, ...counts],
+  );
+}
+
+async function markConsumed(ctx: RotateContext, uids: readonly string[], durationMs: number | null): Promise<void> {
+  await ctx.sql
+    .tables<StatTables>()
+    .updateTable("stat_rotations")
+    .set({ consumed_at: timestamp(ctx.clock.now()), duration_ms: durationMs })
+    .where("uid", "in", [...uids])
+    .execute();
+}
+
+/** Days of a table that SQL already holds while Redis still has them too: readers take SQL alone for those. */
+export async function unconsumedDates(ctx: Pick<KernelContext, "sql">, table: string): Promise<Set<number>> {
+  const rows = await ctx.sql
+    .tables<StatTables>()
+    .selectFrom("stat_rotations")
+    .select("retrieved_for")
+    .where("table_name", "=", table)
+    .where("consumed_at", "is", null)
+    .execute();
+  return new Set(rows.map(({ retrieved_for }) => parseIsoDate(retrieved_for)));
+}
+
+/** Forgets consumed rotations after 30 days; answers how many. */
+export async function forgetRotations(ctx: Pick<KernelContext, "sql" | "clock">): Promise<number> {
+  const { numAffectedRows } = await sql`delete from stat_rotations
+    where consumed_at < ${timestamp(ctx.clock.now() - 30 * 86_400)}`.execute(ctx.sql.tables());
+  return Number(numAffectedRows ?? 0);
+}
+
+/** What Redis holds now for some days, at one moment each: snapshots by date. */
+export async function readDays(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  dates: readonly number[],
+): Promise<Map<number, Snapshot>> {
+  const snapshots = await Promise.all(dates.map((date) => readSnapshot(ctx, plan, date)));
+  return new Map(dates.map((date, index) => [date, snapshots[index] ?? {}]));
+}

@@ -1,0 +1,124 @@
+import type { KernelContext } from "../../kernel/context.ts";
+import type { StatisticsCalendar } from "./calendar.ts";
+import type { DailyStats, EventPlan } from "./daily-stats.ts";
+import { applyOperations, type CounterOperation } from "./operations.ts";
+
+const MAX_BREAKDOWN_BYTES = 200;
+
+type EventOptions<Plan> = Plan extends { readonly by: string }
+  ? [options: { readonly extra: string; readonly at?: number; readonly by?: number }]
+  : [options?: { readonly at?: number; readonly by?: number; readonly extra?: never }];
+
+type StatsContext = Pick<KernelContext, "clock" | "redis" | "log" | "metrics">;
+
+/**
+ * Collects what a unit of work counts, merging equal increments in memory, and applies it with one call per family of
+ * keys. Nothing reaches Redis before `store`.
+ */
+export class Stats {
+  readonly #ctx: StatsContext;
+  readonly #calendar: StatisticsCalendar;
+  readonly #families = new Map<string, Map<string, CounterOperation>>();
+
+  constructor(ctx: StatsContext, calendar: StatisticsCalendar) {
+    this.#ctx = ctx;
+    this.#calendar = calendar;
+  }
+
+  /** Counts an event on the day of `at` (default now), or on the oldest day that is still open if that one is closed. */
+  incr<Events extends Readonly<Record<string, EventPlan>>, Event extends string & keyof Events>(
+    stats: DailyStats<Events>,
+    event: Event,
+    ...[options]: EventOptions<Events[Event]>
+  ): this {
+    const { date, redated } = this.#calendar.dateFor(this.#ctx.clock, options?.at ?? this.#ctx.clock.now(), stats);
+    if (redated) this.#noteRedated(stats.name, options?.at);
+    return this.incrOn(stats, event, date, ...([options] as unknown as EventOptions<Events[Event]>));
+  }
+
+  /** Counts an event on a day that the caller chose, as reminders do with their own calendar date. */
+  incrOn<Events extends Readonly<Record<string, EventPlan>>, Event extends string & keyof Events>(
+    stats: DailyStats<Events>,
+    event: Event,
+    date: number,
+    ...[options]: EventOptions<Events[Event]>
+  ): this {
+    const by = options?.by ?? 1;
+    if (!Number.isInteger(by) || by < 0) throw new TypeError(`${stats.name} ${event}: ${by} is not a count`);
+    if (by === 0) return this;
+    const extra = options?.extra;
+    this.add(stats.family, { op: "low", key: stats.earliest(), value: date });
+    this.add(stats.family, { op: "hincr", key: stats.day(date), field: event, by });
+    if (extra !== undefined)
+      this.add(stats.family, { op: "xhincr", key: stats.extra(date, event), field: breakdownKey(extra), by });
+    return this;
+  }
+
+  /** Adds any operation on keys of that family; equal ones are merged. */
+  add(family: string, operation: CounterOperation): this {
+    const operations = this.#families.get(family) ?? new Map<string, CounterOperation>();
+    this.#families.set(family, operations);
+    const identity = identityOf(operation);
+    const known = operations.get(identity);
+    operations.set(identity, known ? merged(known, operation) : operation);
+    return this;
+  }
+
+  /** What was collected for one family, for a script that counts beside its own effects. */
+  operations(family: string): readonly CounterOperation[] {
+    return [...(this.#families.get(family)?.values() ?? [])];
+  }
+
+  /** Every family with what was collected for it. */
+  collected(): readonly { readonly family: string; readonly operations: readonly CounterOperation[] }[] {
+    return [...this.#families].map(([family, operations]) => ({ family, operations: [...operations.values()] }));
+  }
+
+  /** Applies everything and forgets it. */
+  async store(): Promise<void> {
+    const collected = this.collected();
+    this.#families.clear();
+    await Promise.all(collected.map(({ operations }) => applyOperations(this.#ctx, operations)));
+  }
+
+  #noteRedated(name: string, at: number | undefined): void {
+    this.#ctx.log.info({ family: name, at }, "an event came after its day was closed and counts on another");
+    this.#ctx.metrics
+      .counter("carillon_stats_redated_total", "Events counted on another day than their own.", ["family"])
+      .inc({ family: name });
+  }
+}
+
+function identityOf(operation: CounterOperation): string {
+  switch (operation.op) {
+    case "low":
+    case "incr":
+      return `${operation.op} ${operation.key}`;
+    case "hlow":
+    case "hincr":
+    case "xhincr":
+      return `${operation.op} ${operation.key} ${operation.field}`;
+    case "sadd":
+      return `sadd ${operation.key} ${operation.member}`;
+    case "smove":
+      return `smove ${operation.from} ${operation.to} ${operation.member}`;
+    case "unless":
+      return `unless ${operation.sets.join(" ")} ${operation.member}`;
+  }
+}
+
+function merged(known: CounterOperation, added: CounterOperation): CounterOperation {
+  if ("by" in known && "by" in added) return { ...known, by: known.by + added.by };
+  if ("value" in known && "value" in added) return { ...known, value: Math.min(known.value, added.value) };
+  return known;
+}
+
+/** A breakdown's key as it is stored: at most 200 bytes of printable text, a longer one ends in `~`. */
+export function breakdownKey(text: string): string {
+  const printable = text.replaceAll(/\p{C}/gu, "?");
+  if (Buffer.byteLength(printable) <= MAX_BREAKDOWN_BYTES) return printable;
+  const cut = Buffer.from(printable)
+    .subarray(0, MAX_BREAKDOWN_BYTES - 1)
+    .toString("utf8");
+  return `${cut.replace(/\uFFFD+$/, "")}~`;
+}
