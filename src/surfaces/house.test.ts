@@ -46,7 +46,7 @@ test("a house warns of a Redis that may evict queues, lends its database to a se
   await first.close();
   await expect(fetch(`${first.url}/readyz`)).rejects.toThrow();
   expect(await redis.connect().commands.call("CLIENT", "LIST", "TYPE", "pubsub")).toBe("");
-});
+}, 120_000);
 
 test("a house that cannot be opened gives everything back, so that the next one can", async () => {
   const { log } = recorded();
@@ -62,4 +62,4 @@ test("a house that cannot be opened gives everything back, so that the next one 
   expect(house.ctx.hostname).toMatch(/^web-.+-1$/);
   expect(house.database.owner).toBeUndefined();
   await house.close();
-});
+}, 120_000);

@@ -2,6 +2,7 @@ import type { ProcessRoles } from "../domain.ts";
 import { domains } from "../domains.ts";
 import { withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
+import { startDeployments } from "../infrastructure/deployments/service.ts";
 import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
 import type { Alerts } from "../kernel/alerts.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
@@ -44,9 +45,14 @@ export interface House {
   readonly migrated: readonly AppliedMigration[];
   /** Where the server answers, when this process has one. */
   readonly url: string | undefined;
-  /** Resolves with the reason when a part asks for the end of the process. */
-  readonly broken: Promise<unknown>;
+  /** Resolves when a part asks for the end of the process. */
+  readonly ending: Promise<Ending>;
   close(options?: CloseOptions): Promise<void>;
+}
+
+export interface Ending {
+  readonly why: string;
+  readonly exitCode: number;
 }
 
 export interface CloseOptions {
@@ -171,15 +177,30 @@ export async function openHouse(options: OpenOptions): Promise<House> {
       const stop = await room.start?.(ctx, roles);
       if (stop) undo.push(() => stop());
     }
-    const broken = signalOnce();
-    const worker = roles.worker ? employ(furnished, broken.resolve) : undefined;
+    const ending = signalOnce<Ending>();
+    const worker = roles.worker ? employ(furnished, ending.resolve) : undefined;
     const server = roles.web ? await furnishServer(ctx, roles) : undefined;
-    undo.push(async (hurry) => {
-      await Promise.all([worker?.stop(hurry), server?.leave(hurry)]);
-    });
+    let atRest: Promise<unknown> | undefined;
+    const rest = (hurry?: AbortSignal) => {
+      atRest ??= Promise.all([worker?.stop(hurry), server?.leave(hurry)]);
+      return atRest.then(() => {});
+    };
+    undo.push(rest);
     await worker?.start();
     const url = await server?.answer();
-    return { ctx, roles, redis, database, migrated, url, broken: broken.promise, close };
+    const deployments = await startDeployments(ctx, {
+      repos: [...(roles.web ? ["backend"] : []), ...(roles.worker ? ["jobs"] : [])],
+      directory: dataFolders(ctx.config).root,
+      shutdown: () => rest(),
+      // Whether somebody starts it again is the supervisor's business; to Carillon both are a clean end.
+      exit: () => ending.resolve({ why: "an update", exitCode: 0 }),
+      onUpdateRequested: (repo) => {
+        if (repo === "jobs" && worker) void pauseScheduler(ctx, worker);
+      },
+    });
+    undo.push(() => deployments.close());
+    await deployments.announceReady();
+    return { ctx, roles, redis, database, migrated, url, ending: ending.promise, close };
   } catch (error) {
     await close();
     throw error;
@@ -187,21 +208,31 @@ export async function openHouse(options: OpenOptions): Promise<House> {
 }
 
 /** A promise and its end, for Node versions without Promise.withResolvers. */
-function signalOnce() {
-  let resolve!: (reason: unknown) => void;
-  const promise = new Promise<unknown>((done) => {
+function signalOnce<T>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((done) => {
     resolve = done;
   });
   return { promise, resolve };
 }
 
-function employ({ ctx, jobs, instance }: Furnished, onBroken: (reason: unknown) => void): Worker {
+function employ({ ctx, jobs, instance }: Furnished, end: (ending: Ending) => void): Worker {
   return new Worker(ctx, jobs, {
     version: version(),
     instance: instance.slot,
     heartbeat: "thread",
-    onStuck: () => onBroken({ exitCode: RESTART_ME }),
+    onStuck: () => end({ why: "a job that ignores its timeout", exitCode: RESTART_ME }),
   });
+}
+
+/**
+ * Old and new schedules must not alternate while an update rolls through the fleet. If this process still waits for its
+ * turn long after, nobody came with a new schedule and this one goes on.
+ */
+async function pauseScheduler(ctx: Context, worker: Worker): Promise<void> {
+  worker.scheduler.pause();
+  await ctx.clock.sleep(SCHEDULER_PAUSE);
+  worker.scheduler.resume();
 }
 
 /** The server's packages are loaded only here, because most commands need none of them. */
@@ -263,6 +294,8 @@ async function inTime(ctx: Context, hurry: AbortSignal | undefined, step: Undo):
   const patience = ctx.clock.sleep(ctx.config.get(jobSettings.shutdownGrace) + SLACK, limit);
   await Promise.race([Promise.resolve(step(hurry)).finally(() => done.abort()), patience]);
 }
+
+const SCHEDULER_PAUSE = 300;
 
 /** The supervisor should start the process again: a job ignored its timeout. */
 const RESTART_ME = 75;

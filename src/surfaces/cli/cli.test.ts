@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { eventually } from "../../../test/harness/facts.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 let folder: string;
@@ -51,12 +50,19 @@ function carillon(args: readonly string[], environment: Record<string, string> =
   return { child, written, ended };
 }
 
-async function started(environment: Record<string, string> = {}) {
-  const up = carillon(["up"], environment);
-  const url = await eventually(() => {
-    if (up.child.exitCode !== null) throw new Error(`up ended: ${up.written.out}${up.written.err}`);
-    return /API +(http:\S+)\/api\/1/.exec(up.written.out)?.[1];
-  }, "up says where to look");
+async function started() {
+  const up = carillon(["up"]);
+  const url = await Promise.race([
+    new Promise<string>((found) => {
+      up.child.stdout?.on("data", () => {
+        const said = /API +(http:\S+)\/api\/1/.exec(up.written.out)?.[1];
+        if (said) found(said);
+      });
+    }),
+    up.ended.then(({ out, err }): never => {
+      throw new Error(`up ended by itself: ${out}${err}`);
+    }),
+  ]);
   return { ...up, url };
 }
 
@@ -85,7 +91,7 @@ test("carillon up says where to look, lends its database to commands, stops clea
   expect(JSON.parse(listed.out)).toMatchObject([{ label: "kept" }]);
   second.child.kill("SIGTERM");
   expect((await second.ended).code).toBe(0);
-}, 90_000);
+}, 180_000);
 
 test("carillon config tells where values come from, and masks what is secret", async () => {
   writeFileSync(

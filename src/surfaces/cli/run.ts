@@ -74,22 +74,16 @@ async function run(shape: Shape, io: Io): Promise<void> {
     const seconds = (systemClock.monotonic() - began).toFixed(1);
     log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
     for (const line of whereToLook(house, seconds, carillonFrom(io))) io.out(line);
-    const reason = await Promise.race([stopAsked, house.broken]);
-    io.out(typeof reason === "string" ? "Stopping; once more to stop without waiting." : "Stopping after a fault.");
+    const reason = await Promise.race([stopAsked, house.ending]);
+    const ending = typeof reason === "string" ? undefined : reason;
+    io.out(ending ? `Stopping for ${ending.why}.` : "Stopping; once more to stop without waiting.");
     await house.close({ hurry: hurry.signal });
     io.out("Stopped. Everything is kept for the next start.");
-    if (typeof reason !== "string") throw new CommandFailed(exitCodeOf(reason));
+    if (ending && ending.exitCode !== 0) throw new CommandFailed(ending.exitCode);
   } finally {
     deaf();
     log.flush();
   }
-}
-
-/** A worker that cannot go on says with which code its supervisor should see it end. */
-function exitCodeOf(reason: unknown): number {
-  return typeof (reason as { exitCode?: unknown })?.exitCode === "number"
-    ? (reason as { exitCode: number }).exitCode
-    : 70;
 }
 
 /** How to call the other commands: a clone that was started by npm is not on PATH. */
