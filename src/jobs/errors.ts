@@ -19,5 +19,9 @@ export const jobErrors = defineErrors({
     hint: "`carillon jobs list` prints the schedule with its digests.",
   },
   failed_job_not_found: { status: 404, doc: "No failed job has this id; it was requeued or removed already." },
-  invalid_schedule: { status: 500, doc: "A recurring job is declared with a schedule that cannot be followed." },
+  invalid_schedule: {
+    status: 500,
+    doc: "A recurring job is declared with a schedule that cannot be followed.",
+    hint: "Correct its declaration; the message says how.",
+  },
 });

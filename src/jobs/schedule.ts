@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { defineErrors } from "../kernel/errors.ts";
 import { canonicalJson } from "../kernel/keyspace/canonical.ts";
+import { jobErrors } from "./errors.ts";
 import type { Schedule, Weekday } from "./recurring.ts";
 import { zoneOf } from "./zone.ts";
 
@@ -13,14 +13,6 @@ import { zoneOf } from "./zone.ts";
  * repeated hour counts in its first pass, and everything inside a gap happens once, right after it. Without `hours`, a
  * job means a rhythm, so it simply follows elapsed time: a repeated hour has its ticks twice, a gap has none.
  */
-
-export const scheduleErrors = defineErrors({
-  invalid_schedule: {
-    status: 500,
-    doc: "The schedule of a recurring job is not valid.",
-    hint: "Correct its declaration; the message says how.",
-  },
-});
 
 const WEEKDAYS: readonly Weekday[] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 const DAY = 86_400;
@@ -81,7 +73,7 @@ export function scheduleFaults(schedule: Schedule): string[] {
 /** Raises `invalid_schedule` with every fault at once. */
 export function validateSchedule(schedule: Schedule): void {
   const faults = scheduleFaults(schedule);
-  if (faults.length > 0) throw scheduleErrors.invalid_schedule({ message: faults.join("; "), detail: faults });
+  if (faults.length > 0) throw jobErrors.invalid_schedule({ message: faults.join("; "), detail: faults });
 }
 
 /** The smallest whole second strictly after `t` at which the schedule is due. */
@@ -218,7 +210,7 @@ function compile(schedule: Schedule): CompiledSchedule {
       if (fits) return day;
       day += 1;
     }
-    throw scheduleErrors.invalid_schedule({ message: "no such date comes within 8 years" });
+    throw jobErrors.invalid_schedule({ message: "no such date comes within 8 years" });
   };
 
   return {

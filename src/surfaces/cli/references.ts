@@ -1,6 +1,5 @@
 import { domains } from "../../domains.ts";
 import { jobErrors } from "../../jobs/index.ts";
-import { scheduleErrors } from "../../jobs/schedule.ts";
 import { kernelErrors } from "../../kernel/errors.ts";
 import { keysReference } from "../../kernel/keyspace/index.ts";
 import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
@@ -30,7 +29,7 @@ function errorSections() {
     { title: "The kernel", errors: kernelErrors },
     { title: "Mechanisms", errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors, ...singleFlightErrors } },
     { title: "Files", errors: objectStoreErrors },
-    { title: "Jobs", errors: { ...jobErrors, ...scheduleErrors } },
+    { title: "Jobs", errors: jobErrors },
     { title: "HTTP", errors: httpErrors },
     ...domains.flatMap(({ name, errors }) => (errors ? [{ title: name, errors }] : [])),
   ];
