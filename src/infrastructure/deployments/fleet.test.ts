@@ -9,6 +9,7 @@ import { findBuild } from "./builds.ts";
 import { keys } from "./keys.ts";
 import { type Deployments, requestUpdate, startDeployments } from "./service.ts";
 import { settings } from "./settings.ts";
+import { takeTurn } from "./turn.ts";
 
 const REPO = "frontend-web";
 
@@ -63,7 +64,7 @@ async function start(repos: readonly string[], command: string | undefined) {
   };
   const deployments = await startDeployments(ctx, options);
   started.push(deployments);
-  return { ctx, exits, deployments, restart: () => startDeployments(ctx, options) };
+  return { ctx, directory, exits, deployments, restart: () => startDeployments(ctx, options) };
 }
 
 const archive = `git -C "${"$"}{CHECKOUT}" archive --format=tar.gz -o "$CARILLON_BUILD_OUTPUT" "$CARILLON_BUILD_SHA"`;
@@ -126,5 +127,24 @@ describe("the deployments of a process", () => {
     await eventually(() => existsSync(`${folder}/updated`));
     await eventually(() => readFileSync(`${folder}/updated`, "utf8") === "jobs abcdef1\n");
     expect(one.exits).toEqual([false]);
+  });
+
+  it("leave the turn of another process of the same machine alone", async () => {
+    const one = await start(["backend"], undefined);
+    const turn = await takeTurn(
+      one.ctx,
+      { repo: "backend", directory: one.directory },
+      { signal: new AbortController().signal, sha: () => undefined },
+    );
+    // The first process still lives and listens; a second one starts beside it.
+    const second = await one.restart();
+    started.push(second);
+    await second.announceReady();
+    expect(await fleet.world.redis.commands.get(keys.lock({ repo: "backend" }))).toBe(turn?.token);
+    await one.deployments.close();
+    const successor = await one.restart();
+    started.push(successor);
+    await successor.announceReady();
+    expect(await fleet.world.redis.commands.exists(keys.lock({ repo: "backend" }))).toBe(0);
   });
 });

@@ -31,13 +31,14 @@ export interface Deployments {
 /** Opens the units of this process and listens for their updates. */
 export async function startDeployments(ctx: Context, options: DeploymentOptions): Promise<Deployments> {
   const served = new Map<string, string | undefined>();
-  const updaters: (Updater | undefined)[] = [];
+  const updaters: Updater[] = [];
   for (const repo of options.repos) {
     const common = updaterOptions(ctx, options, repo);
     const started =
       unitKind(ctx.config, repo) === "plain"
         ? { sha: undefined, updater: await startPlainUpdater(ctx, common) }
         : await startBuilt(ctx, common, options.bundled?.[repo]);
+    if (!started.updater) continue;
     served.set(repo, started.sha);
     updaters.push(started.updater);
   }
@@ -48,9 +49,11 @@ export async function startDeployments(ctx: Context, options: DeploymentOptions)
     },
     async announceReady() {
       for (const [repo, sha] of served) await announceReady(ctx, { repo, directory: options.directory }, sha);
+      // The token on this disk belongs to whoever listens: a second process must not end the turn of the first.
+      for (const repo of options.repos) if (!served.has(repo)) ctx.alerts.ops(`${repo} ${ctx.hostname} ready`);
     },
     async close() {
-      await Promise.all(updaters.map((updater) => updater?.close()));
+      await Promise.all(updaters.map((updater) => updater.close()));
     },
   };
 }
