@@ -5,8 +5,9 @@ import type { KernelContext } from "../../src/kernel/context.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { Metrics } from "../../src/kernel/metrics.ts";
 import { type RedisConnection, Subscriber } from "../../src/kernel/redis/index.ts";
-import { openSql, type Sql } from "../../src/kernel/sql/index.ts";
+import type { Sql } from "../../src/kernel/sql/index.ts";
 import { startTestRedis, type TestRedis } from "./redis.ts";
+import { openTestSql } from "./sql.ts";
 
 export interface TestContext extends KernelContext {
   readonly clock: VirtualClock;
@@ -24,7 +25,7 @@ export async function openTestContext(options: { sql?: boolean; start?: number }
   const server = await startTestRedis();
   const clock = new VirtualClock(options.start);
   server.obey(clock);
-  const sql: Sql = options.sql ? await openSql({ kind: "memory" }) : noSql;
+  const sql: Sql = options.sql ? await openTestSql() : noSql;
   const closing: (() => Promise<void> | void)[] = [];
   let processes = 0;
 

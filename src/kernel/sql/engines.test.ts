@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPostgres, startPostgres } from "../../../test/harness/postgres.ts";
+import { openTestSql } from "../../../test/harness/sql.ts";
 import { openSql, pingSql, type Sql } from "./connection.ts";
 import { type DomainMigrations, migrate, pendingMigrations } from "./migrations.ts";
 import { parseTimestamp, timestamp } from "./time.ts";
@@ -38,7 +39,7 @@ const engines: { name: string; open(): Promise<{ sql: Sql; close(): Promise<void
   {
     name: "PGlite",
     async open() {
-      const engine = await openSql({ kind: "memory" });
+      const engine = await openTestSql();
       return { sql: engine, close: () => engine.close() };
     },
   },
@@ -129,7 +130,7 @@ for (const engine of engines)
 
 test("a gap or a repeated number in a domain's migrations stops the start", async () => {
   const step = (number: number) => ({ number, name: "step", up: "select 1" });
-  const engine = await openSql({ kind: "memory" });
+  const engine = await openTestSql();
   for (const numbers of [[2], [1, 3], [1, 1], [2, 1]])
     await expect(migrate(engine, [{ domain: "gap", migrations: numbers.map(step) }])).rejects.toThrow("without gaps");
   await engine.close();

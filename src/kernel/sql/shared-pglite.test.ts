@@ -15,7 +15,7 @@ let guest: Sql;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "carillon-sql-"));
-  owner = await openSql({ kind: "memory" });
+  owner = await openTestSql();
   shared = await sharePglite(owner, directory);
   guest = await openSql({ kind: "postgres", url: sharedPgliteUrl(directory) });
   await owner.script("create table notes (id bigint generated always as identity, body text, at timestamptz)");
