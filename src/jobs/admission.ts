@@ -59,7 +59,7 @@ export class Admission {
       }
       const kwargs = runner.kwargs.safeParse(job.kwargs);
       if (!kwargs.success) {
-        const failed = { ...claim, raw, deliveries: job.deliveries, rjob: job.rjob };
+        const failed = { ...claim, raw, job };
         settling.push(this.#settler.fail(failed, "invalid_kwargs", z.prettifyError(kwargs.error)));
         continue;
       }
@@ -77,7 +77,7 @@ export class Admission {
     const deferrals = (job.deferrals ?? 0) + 1;
     this.#metrics.count("unknown", "deferred");
     if (deferrals > MAX_DEFERRALS) {
-      const failed = { ...claim, raw, deliveries: job.deliveries, rjob: job.rjob };
+      const failed = { ...claim, raw, job };
       return this.#settler.fail(failed, "unknown_runner", `no runner is named ${job.name}`);
     }
     await this.#settler.delay({ ...claim, job }, { deferrals }, DEFER_SECONDS);

@@ -47,7 +47,8 @@ function prepare(execution: Execution, held: Held): Promise<boolean> | undefined
   if (runner.ack === "late" && job.rjob === undefined && job.job_uid === undefined) return undefined;
   return (async () => {
     if (runner.ack === "early" && !(await execution.settler.finishEarly(held))) return false;
-    if (job.rjob !== undefined) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob]);
+    if (job.rjob !== undefined)
+      await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob, job.queued_at]);
     if (job.job_uid !== undefined) await tell(execution, held, "started", "started");
     return true;
   })();
@@ -72,7 +73,7 @@ async function executeMany(execution: Execution, batch: readonly Held[]): Promis
     held = batch.filter((_, index) => ours[index]);
     if (held.length === 0) return;
   }
-  const recurring = held.flatMap(({ job }) => job.rjob ?? []);
+  const recurring = held.flatMap(({ job }) => (job.rjob === undefined ? [] : [job.rjob, job.queued_at]));
   if (recurring.length > 0) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], recurring);
   await Promise.all(held.map((one) => (one.job.job_uid ? tell(execution, one, "started", "started") : undefined)));
   let outcomes: readonly Outcome[] | undefined;
@@ -135,12 +136,7 @@ async function retryOrFail(execution: Execution, held: Held, reason: "error" | "
   const delay = runner.retry[attempt];
   if (runner.ack === "early" || delay === undefined) {
     await tell(execution, held, "failed", `failed: ${text.split("\n")[0]}`);
-    if (runner.ack === "late")
-      await execution.settler.fail(
-        { ...held, raw: reencodeJob(job), deliveries: job.deliveries, rjob: job.rjob },
-        reason,
-        text,
-      );
+    if (runner.ack === "late") await execution.settler.fail({ ...held, raw: reencodeJob(job) }, reason, text);
     return;
   }
   await tell(execution, held, "progress", `retry in ${delay} s`);
@@ -154,7 +150,7 @@ async function settleBounced(execution: Execution, held: Held): Promise<void> {
   if ((job.bounces ?? 0) >= MAX_BOUNCES) {
     await tell(execution, held, "failed", "failed: given back too often");
     return execution.settler.fail(
-      { ...held, raw: reencodeJob(job), deliveries: job.deliveries, rjob: job.rjob },
+      { ...held, raw: reencodeJob(job) },
       "bounce_loop",
       `it was given back ${job.bounces} times`,
     );

@@ -3,7 +3,7 @@ import { parseEntry, reencodeJob } from "./entry.ts";
 import type { JobMetrics } from "./job-metrics.ts";
 import { jobKeys } from "./keys.ts";
 import { buryWorker } from "./scripts.ts";
-import { failureText } from "./settler.ts";
+import { failureText, pushedAgain } from "./settler.ts";
 
 const DEFAULT_MAX_DELIVERIES = 3;
 
@@ -38,7 +38,7 @@ async function bury(ctx: Context, uid: string, deadBefore: number, metrics?: Job
       jobKeys.failed(),
       jobKeys.recurringQueued(),
     ],
-    [uid, deadBefore, ...items.flatMap(({ number, destination, text, digest }) => [number, destination, text, digest])],
+    [uid, deadBefore, now, ...items.flatMap((item) => [item.number, ...item.fate])],
   );
   if (done !== 1) return false;
   ctx.alerts.warning("worker:buried", `worker ${uid} fell silent; ${items.length} of its jobs were settled`);
@@ -49,13 +49,16 @@ async function bury(ctx: Context, uid: string, deadBefore: number, metrics?: Job
 function fateOf(ctx: Context, raw: string, worker: string, now: number) {
   const parsed = parseEntry(raw);
   // Whoever takes it next sets it aside, as with any entry that is not a job.
-  if (!parsed.ok) return { name: "malformed", destination: "front", text: raw, digest: "" };
+  if (!parsed.ok) return { name: "malformed", fate: ["front", raw, "", 0] };
   const { job } = parsed;
   const deliveries = (job.deliveries ?? 0) + 1;
   const limit = ctx.jobs.runners.get(job.name)?.maxDeliveries ?? DEFAULT_MAX_DELIVERIES;
-  const text =
-    deliveries < limit
-      ? reencodeJob({ ...job, deliveries })
-      : failureText(raw, "crashed", `${deliveries} workers died while they ran it`, worker, deliveries, now);
-  return { name: job.name, destination: deliveries < limit ? "front" : "failed", text, digest: job.rjob ?? "" };
+  const marker = [job.rjob ?? "", job.queued_at];
+  if (deliveries < limit)
+    return {
+      name: job.name,
+      fate: ["front", reencodeJob({ ...job, ...pushedAgain(job, now), deliveries }), ...marker],
+    };
+  const error = `${deliveries} workers died while they ran it`;
+  return { name: job.name, fate: ["failed", failureText(raw, "crashed", error, worker, deliveries, now), ...marker] };
 }

@@ -86,7 +86,7 @@ export const begin = defineScript({
   name: "jobs.begin",
   file: file("begin"),
   keys: ["queued"],
-  args: ["...digests"],
+  args: ["...items"],
   idempotent: true,
   reply: (count: number) => count,
 });
@@ -149,7 +149,7 @@ export const buryWorker = defineScript({
   name: "jobs.bury_worker",
   file: file("bury_worker"),
   keys: ["workers", "worker", "running", "hot", "failed", "queued"],
-  args: ["worker_uid", "dead_before", "...items"],
+  args: ["worker_uid", "dead_before", "now", "...items"],
   idempotent: true,
   reply: (count: number) => count,
 });

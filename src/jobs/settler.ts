@@ -1,7 +1,7 @@
 import { newUid } from "../kernel/ids.ts";
 import { alertQuarantined, quarantineEntry, quarantineOf } from "../mechanisms/quarantine/index.ts";
 import type { Context } from "./context.ts";
-import { type FailureReason, reencodeJob } from "./entry.ts";
+import { type FailureReason, type JobEntry, reencodeJob } from "./entry.ts";
 import type { Claim, Held } from "./held.ts";
 import { jobKeys } from "./keys.ts";
 import * as scripts from "./scripts.ts";
@@ -64,16 +64,18 @@ export class Settler {
   async bounce(held: readonly Held[], side: "front" | "back"): Promise<void> {
     if (held.length === 0) return;
     const ordered = side === "front" ? [...held].sort((a, b) => b.number - a.number) : held;
+    const now = this.#ctx.clock.now();
     await this.#ctx.redis.run(
       scripts.requeue,
       [running(held[0]!), jobKeys.hot(), jobKeys.recurringQueued()],
       [
         side,
-        this.#ctx.clock.now(),
+        now,
         ...ordered.flatMap(({ number, job }) => [
           number,
-          reencodeJob({ ...job, bounces: (job.bounces ?? 0) + 1 }),
+          reencodeJob({ ...job, ...pushedAgain(job, now), bounces: (job.bounces ?? 0) + 1 }),
           job.rjob ?? "",
+          job.queued_at,
         ]),
       ],
     );
@@ -84,22 +86,19 @@ export class Settler {
     await this.#ctx.redis.run(
       scripts.delay,
       [running(held), jobKeys.delayed(), jobKeys.recurringQueued()],
-      [held.number, reencodeJob(job), this.#ctx.clock.now() + seconds, held.job.rjob ?? ""],
+      [held.number, reencodeJob(job), this.#ctx.clock.now() + seconds, held.job.rjob ?? "", held.job.queued_at],
     );
   }
 
-  async fail(
-    held: Claim & { raw: string; deliveries?: number; rjob?: string },
-    reason: FailureReason,
-    error: string,
-  ): Promise<void> {
+  async fail(held: Claim & Pick<Held, "job"> & { raw: string }, reason: FailureReason, error: string): Promise<void> {
     await this.#ctx.redis.run(
       scripts.fail,
       [running(held), jobKeys.failed(), jobKeys.recurringQueued()],
       [
         held.number,
-        failureText(held.raw, reason, error, held.workerUid, held.deliveries ?? 0, this.#ctx.clock.now()),
-        held.rjob ?? "",
+        failureText(held.raw, reason, error, held.workerUid, held.job.deliveries ?? 0, this.#ctx.clock.now()),
+        held.job.rjob ?? "",
+        held.job.queued_at,
       ],
     );
   }
@@ -136,6 +135,11 @@ export class Settler {
     }
     this.#sending = undefined;
   }
+}
+
+/** A recurring entry and its marker carry the same time, by which scripts know that one belongs to the other. */
+export function pushedAgain(job: JobEntry, now: number): Partial<JobEntry> {
+  return job.rjob === undefined ? {} : { queued_at: now };
 }
 
 function running(held: Pick<Held, "workerUid">): string {
