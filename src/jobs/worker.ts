@@ -25,6 +25,7 @@ const RECONCILE_SECONDS = 30;
 const CLOCK_CHECK_SECONDS = 60;
 const CLOCK_SKEW_SECONDS = 30;
 const OUTBOX_SECONDS = 1;
+const BUSY_LOOK_SECONDS = 0.1;
 const TIMEOUT_GRACE_SECONDS = 10;
 const LISTED_JOBS = 50;
 
@@ -147,16 +148,26 @@ export class Worker {
     this.#waiter?.disconnect();
     for (const stopTimer of this.#timers) stopTimer();
     await Promise.all([this.scheduler.stop(), this.#ctx.locks.shutdown(), this.#takeLoop]);
-    await this.#giveBack(this.#slots.drain());
+    this.#slots.drain();
+    await this.#orLeave(this.#giveBack([...this.#held.values()].filter(({ startedAt }) => startedAt === undefined)));
     for (const held of this.#held.values()) abortHeld(held, "the worker is shutting down");
     await this.#untilIdle(this.#ctx.config.get(jobSettings.shutdownGrace), now);
     await this.#settler.close();
     const unfinished = [...this.#held.values()].filter(({ settled }) => !settled);
     for (const held of unfinished) this.#forget(held);
-    await this.#settler.bounce(unfinished, "front");
+    await this.#orLeave(this.#settler.bounce(unfinished, "front"));
     await this.#heartbeat?.stop();
-    await this.#unregister();
+    await this.#orLeave(this.#unregister());
     this.#mode = "stopped";
+  }
+
+  /** Redis may be away when the process must end: what cannot be told to it, others find when they bury this worker. */
+  async #orLeave(telling: Promise<void>): Promise<void> {
+    try {
+      await telling;
+    } catch (error) {
+      this.#ctx.log.warn({ err: error, worker: this.#uid }, "Redis is away; what this worker held is left to others");
+    }
   }
 
   async #register(): Promise<void> {
@@ -188,7 +199,8 @@ export class Worker {
       ctx: this.#ctx,
       workerUid,
       running: () => this.#runningList(),
-      declaredDead: () => void this.#declaredDead(workerUid),
+      // If Redis is away again, the next take finds this worker unknown and starts over.
+      declaredDead: () => void this.#declaredDead(workerUid).catch(() => {}),
     });
   }
 
@@ -217,6 +229,8 @@ export class Worker {
         abortHeld(held, "this worker was declared dead; the job runs elsewhere");
       }
       this.#held.clear();
+      // One that waits for the others to end must never start here; one that runs still keeps the worker to itself.
+      if (this.#alone?.startedAt === undefined) this.#alone = undefined;
       await this.#register();
     })().finally(() => {
       this.#dead = undefined;
@@ -316,6 +330,13 @@ export class Worker {
       this.#wake = resolve;
     });
     if (this.#alone || this.#stuck || plain + recurring === 0) return changed;
+    if (plain === 0) {
+      // Whatever else waits would end a blocking wait at once; only recurring entries matter now, and these come seldom.
+      const enough = new AbortController();
+      void changed.then(() => enough.abort());
+      await this.#ctx.clock.sleep(BUSY_LOOK_SECONDS, AbortSignal.any([enough.signal, this.#stopping.signal]));
+      return;
+    }
     this.#waiter ??= this.#ctx.redis.duplicate({ connectionName: "carillon-waiter" });
     this.#waiter.on("error", () => {}).setMaxListeners(0);
     const hot = this.#ctx.redis.topology.key(jobKeys.hot());
