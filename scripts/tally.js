@@ -1,5 +1,7 @@
 // Counts what a test run's report says, and what it would rather not say.
 
+import { relative } from "node:path";
+
 /** `report` is vitest's JSON report, undefined when the run died before writing it; `exitCode` is vitest's. */
 export function countTests(report, exitCode) {
   if (!report) return { passed: 0, failed: 1, remarks: ["The test run ended without a report."] };
@@ -12,10 +14,10 @@ export function countTests(report, exitCode) {
     const failures = states.filter((state) => state === "failed").length;
     failed += failures;
     for (const test of file.assertionResults ?? [])
-      if (test.status === "failed") remarks.push(`✗ ${file.name}: ${test.fullName}`);
+      if (test.status === "failed") remarks.push(`✗ ${shown(file.name)}: ${test.fullName}`);
     if (file.status === "failed" && failures === 0) {
       failed++;
-      remarks.push(`✗ ${file.name}: ${file.message || "the file could not be run"}`);
+      remarks.push(`✗ ${shown(file.name)}: ${file.message || "the file could not be run"}`);
     }
   }
   if (passed + failed === 0) {
@@ -26,4 +28,9 @@ export function countTests(report, exitCode) {
     remarks.push("All tests passed, but the run reported an error outside of them: see above.");
   }
   return { passed, failed, remarks };
+}
+
+/** The path as people type it: from the folder they are in. */
+function shown(path) {
+  return path.startsWith("/") ? relative(process.cwd(), path) : path;
 }

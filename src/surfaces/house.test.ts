@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../../test/harness/facts.ts";
 import { startTestRedis, type TestRedis } from "../../test/harness/redis.ts";
+import { alertKeys } from "../mechanisms/alerts/index.ts";
 import { openHouse } from "./house.ts";
 import { loadSettings } from "./settings.ts";
 
@@ -21,7 +23,7 @@ afterAll(async () => {
 });
 
 function recorded() {
-  const lines: { level: number; identifier?: string; msg: string }[] = [];
+  const lines: { identifier?: string; msg: string }[] = [];
   return { lines, log: pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) }) };
 }
 
@@ -34,7 +36,9 @@ const settings = (more: Record<string, string> = {}) =>
 test("a house warns of a Redis that may evict queues, lends its database to a second one, and closes without a trace", async () => {
   const { lines, log } = recorded();
   const first = await openHouse({ config: settings(), roles: { web: true, worker: true }, log });
-  expect(lines).toContainEqual(expect.objectContaining({ identifier: "redis:policy", level: 50 }));
+  expect(lines).toContainEqual(expect.objectContaining({ identifier: "redis:policy" }));
+  const kept = await eventually(async () => first.ctx.redis.commands.lindex(alertKeys.recent(), -1));
+  expect(JSON.parse(kept)).toMatchObject({ level: "urgent", identifier: "redis:policy" });
   expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
   expect(first.ctx.hostname).toMatch(/^jobs-.+-1$/);
 

@@ -4,7 +4,6 @@ import { withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
 import { startDeployments } from "../infrastructure/deployments/service.ts";
 import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
-import type { Alerts } from "../kernel/alerts.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Config } from "../kernel/config.ts";
 import { defineErrors } from "../kernel/errors.ts";
@@ -14,6 +13,7 @@ import { Metrics } from "../kernel/metrics.ts";
 import { type Instance, type InstanceRole, reserveInstance } from "../kernel/process/index.ts";
 import { Subscriber } from "../kernel/redis/index.ts";
 import { type AppliedMigration, type DomainMigrations, migrate } from "../kernel/sql/index.ts";
+import { AlertReporter, alertSettings } from "../mechanisms/alerts/index.ts";
 import { Locks } from "../mechanisms/lock/index.ts";
 import { openObjectStore } from "../providers/open-object-store.ts";
 import {
@@ -114,17 +114,28 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     const subscriber = new Subscriber(redis.connection, clock);
     undo.push(() => subscriber.close());
 
+    const { hostname } = instance;
+    const alerts = new AlertReporter({
+      log: options.log,
+      clock,
+      redis: redis.connection,
+      hostname,
+      alertWebhookUrl: config.get(alertSettings.alertWebhookUrl),
+      opsWebhookUrl: config.get(alertSettings.opsWebhookUrl),
+    });
+    // What was reported at the end should still arrive.
+    undo.push(() => alerts.settled());
     const surroundings = {
       clock,
       config,
       log: options.log,
-      alerts: logAlerts(options.log),
+      alerts,
       metrics: new Metrics().withProcessMetrics(),
       redis: redis.connection,
       cacheRedis,
       subscriber,
       sql: database.sql,
-      hostname: instance.hostname,
+      hostname,
       providers: { objectStore: await openObjectStore(config, { clock, dataDirectory: folders.root }) },
     };
     const jobs = new JobQueue(surroundings, {
@@ -302,11 +313,3 @@ const RESTART_ME = 75;
 
 /** Parts keep the grace themselves; this much later they are left behind. */
 const SLACK = 5;
-
-function logAlerts(log: Log): Alerts {
-  return {
-    warning: (identifier, text, { urgent = false } = {}) => log[urgent ? "error" : "warn"]({ identifier }, text),
-    error: (error, extra) => log.error({ err: error, extra }, "error"),
-    ops: (text) => log.info(text),
-  };
-}

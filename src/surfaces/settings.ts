@@ -4,6 +4,7 @@ import { settings as accessSettings } from "../infrastructure/access/settings.ts
 import { jobSettings } from "../jobs/settings.ts";
 import { type Config, loadConfig, readDotenv, type Setting, settings } from "../kernel/config.ts";
 import type { RedisAddress } from "../kernel/redis/index.ts";
+import { alertSettings } from "../mechanisms/alerts/index.ts";
 import { objectStoreSettings } from "../providers/open-object-store.ts";
 import { settings as httpSettings } from "./http/settings.ts";
 
@@ -71,8 +72,6 @@ export const houseSettings = {
     }),
     schema: z.string().refine(isTimezone, "is not a timezone of the IANA database, such as Europe/Berlin"),
   },
-  alertWebhookUrl: checkedUrl("alert.webhookUrl", "receives errors and warnings as JSON by POST"),
-  opsWebhookUrl: checkedUrl("ops.webhookUrl", "receives urgent warnings and news for operators as JSON by POST"),
 };
 
 /** Every setting there is, in the order in which a reader wants them: the house's, the jobs', then room by room. */
@@ -83,6 +82,7 @@ export function allSettings(): readonly Setting<unknown>[] {
     accessSettings,
     jobSettings,
     objectStoreSettings,
+    alertSettings,
     ...domains.map((room) => room.settings ?? {}),
   ];
   return [...new Set(groups.flatMap((group) => Object.values(group) as Setting<unknown>[]))];
@@ -137,12 +137,6 @@ function checked(
     if (message) context.addIssue({ code: "custom", message });
   });
   return { ...declared, schema: schema.optional() };
-}
-
-function checkedUrl(name: string, doc: string): Setting<string | undefined> {
-  return checked(settings.optionalText(name, { doc, secret: true }), (text) =>
-    URL.canParse(text) && /^https?:/.test(text) ? undefined : "must be an http or https URL",
-  );
 }
 
 function isTimezone(name: string): boolean {
