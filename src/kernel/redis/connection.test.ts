@@ -1,11 +1,42 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
+import { eventually } from "../../../test/harness/facts.ts";
+import { defineScript, type Script } from "./script.ts";
 
 let ctx: TestContext;
+let add: Script<readonly ["total"], readonly ["by"], number>;
+let set: Script<readonly ["total"], readonly ["to"], number>;
+
 beforeAll(async () => {
   ctx = await openTestContext();
+  const lua = (name: string, body: string) => {
+    const path = join(ctx.server.directory, `${name}.lua`);
+    writeFileSync(path, body);
+    return pathToFileURL(path);
+  };
+  writeFileSync(join(ctx.server.directory, "fragment.lua"), "local function amount(text) return tonumber(text) end\n");
+  add = defineScript({
+    name: "test.add",
+    file: lua("add", "-- include: fragment.lua\nreturn redis.call('INCRBY', KEYS[1], amount(ARGV[1]))"),
+    keys: ["total"],
+    args: ["by"],
+    idempotent: false,
+    reply: (total: number) => total,
+  });
+  set = defineScript({
+    name: "test.set",
+    file: lua("set", "redis.call('SET', KEYS[1], ARGV[1]) return tonumber(ARGV[1])"),
+    keys: ["total"],
+    args: ["to"],
+    idempotent: true,
+    reply: (total: number) => total,
+  });
 });
+beforeEach(() => ctx.flush());
 afterAll(() => ctx.close());
 
 test("a key with a TTL obeys the virtual clock", async () => {
@@ -30,4 +61,57 @@ test("a death before a command leaves it undone, a death after it leaves it done
   });
   expect(deaths).toBe(4);
   expect(seen).toEqual(["1 before null", "1 after 1", "2 before 1", "2 after 2"]);
+});
+
+test("a script with a fragment runs, and the server learns it again after it forgot it", async () => {
+  expect(await ctx.redis.run(add, ["total"], [5])).toBe(5);
+  await ctx.redis.commands.script("FLUSH");
+  expect(await ctx.redis.run(add, ["total"], [5])).toBe(10);
+  await ctx.redis.commands.script("FLUSH");
+  const many = await Promise.all(Array.from({ length: 20 }, () => ctx.redis.run(add, ["total"], [1])));
+  expect(many).toEqual(Array.from({ length: 20 }, (_, n) => 11 + n));
+});
+
+test("a lost reply is reported as an unknown outcome and never repeated unless that is harmless", async () => {
+  const first = await mortalConnection(ctx.server, { dieAt: 1, death: "after" });
+  await expect(first.run(add, ["total"], [5])).rejects.toMatchObject({ code: "outcome_unknown" });
+  expect(await ctx.redis.commands.get("total")).toBe("5");
+  const second = await mortalConnection(ctx.server, { dieAt: 1, death: "after" });
+  await expect(second.run(set, ["total"], [7])).rejects.toMatchObject({ code: "redis_unavailable" });
+  expect(await ctx.redis.commands.get("total")).toBe("7");
+});
+
+test("a key of the wrong type is named as such and nothing is deleted", async () => {
+  await ctx.redis.commands.rpush("total", "x");
+  await expect(ctx.redis.run(add, ["total"], [1])).rejects.toMatchObject({ code: "wrong_type" });
+  expect(await ctx.redis.commands.lrange("total", 0, -1)).toEqual(["x"]);
+});
+
+test("commands and scripts work again by themselves after the server restarts", async () => {
+  const { redis } = ctx.process();
+  expect(await redis.run(add, ["total"], [1])).toBe(1);
+  await ctx.server.crashAndRestart();
+  const total = await eventually(() => redis.run(set, ["total"], [3]).catch(() => undefined));
+  expect(total).toBe(3);
+  expect(await redis.run(add, ["total"], [1])).toBe(4);
+});
+
+test("a subscriber hands out messages, survives a restart, and tells its listeners before messages flow again", async () => {
+  const { subscriber } = ctx.process();
+  const events: string[] = [];
+  subscriber.onReconnect(() => void events.push("reconnected"));
+  const stop = await subscriber.subscribe("news", (message) => events.push(message.toString()));
+  await ctx.redis.commands.publish("news", "one");
+  await eventually(() => events.length === 1);
+  await ctx.server.crashAndRestart();
+  await eventually(async () => {
+    await ctx.redis.commands.publish("news", "two").catch(() => {});
+    return events.includes("two");
+  });
+  expect(events.slice(0, 3)).toEqual(["one", "reconnected", "two"]);
+  expect(subscriber.healthy).toBe(true);
+  await stop();
+  await ctx.redis.commands.publish("news", "three");
+  await ctx.redis.commands.ping();
+  expect(events).not.toContain("three");
 });

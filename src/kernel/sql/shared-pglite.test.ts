@@ -5,6 +5,7 @@ import { sql as raw } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
+import { openTestSql } from "../../../test/harness/sql.ts";
 import { openSql, type Sql } from "./index.ts";
 import { type SharedPglite, sharedPgliteUrl, sharePglite } from "./shared-pglite.ts";
 
