@@ -145,7 +145,7 @@ describe("forms", () => {
   it("a sliding set keeps the id it is given", async () => {
     const sliding = slidingSetLimit({ windows: [{ window: 60, limit: 2 }], reason: "x" });
     await attempt(ctx, [sliding(keys.actions({ name: "a" }), "crl_rpc_1")]);
-    expect(await ctx.redis.commands.zrange(keys.actions({ name: "a" }), 0, -1)).toEqual(["crl_rpc_1"]);
+    expect(await ctx.redis.commands.zrange(keys.actions({ name: "a" }), "0", "-1")).toEqual(["crl_rpc_1"]);
   });
 
   it("a distinct limit counts different values only", async () => {

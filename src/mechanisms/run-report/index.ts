@@ -1,0 +1,115 @@
+import type { KernelContext } from "../../kernel/context.ts";
+import type { KeyName } from "../../kernel/keyspace/index.ts";
+
+/**
+ * What the last run of a job did: one hash a job.
+ *
+ * `startRun` writes the start alone; `finish` writes everything else in one command, inside the job's lock. A run that
+ * throws never finishes, so the old end stays behind the new start: with the lock still held it is running, without it
+ * the last run failed. Nothing repairs that and nothing has to; the next run writes over it.
+ */
+export interface ReportKey {
+  (): KeyName<"hash">;
+  readonly report:
+    | { readonly runner: string; readonly prefix?: "last_"; readonly unit: "seconds" | "milliseconds" }
+    | undefined;
+}
+
+export type StopReason = "list_exhausted" | "time_exhausted" | "signal" | "backpressure" | "credentials";
+
+export interface RunOutcome<Counts extends string = string> {
+  readonly stopReason: StopReason;
+  /** Every count of the report, zeros included. */
+  readonly counts: Readonly<Record<Counts, number | string>>;
+}
+
+export interface Run<Counts extends string = string> {
+  readonly startedAt: number;
+  finish(outcome: RunOutcome<Counts>): Promise<void>;
+}
+
+type ReportContext = Pick<KernelContext, "redis" | "clock">;
+
+/** Decimal text without exponent, at most six decimals. */
+function decimalText(value: number): string {
+  return Number.isInteger(value) ? String(value) : value.toFixed(6).replace(/\.?0+$/, "");
+}
+
+function planOf(key: ReportKey) {
+  if (!key.report) throw new TypeError(`${key()} is not declared as a run report`);
+  return { name: key(), prefix: key.report.prefix ?? "", perSecond: key.report.unit === "seconds" ? 1 : 1000 };
+}
+
+/** Writes the start and gives the way to write the end. */
+export async function startRun<Counts extends string = string>(
+  ctx: ReportContext,
+  key: ReportKey,
+): Promise<Run<Counts>> {
+  const { name, prefix, perSecond } = planOf(key);
+  const rendered = ctx.redis.topology.key(name);
+  const startedAt = ctx.clock.now();
+  const started = ctx.clock.monotonic();
+  await ctx.redis.commands.hset(rendered, `${prefix}started_at`, decimalText(startedAt));
+  return {
+    startedAt,
+    async finish({ stopReason, counts }) {
+      const fields: Record<string, string> = {
+        finished_at: decimalText(ctx.clock.now()),
+        running_time: decimalText((ctx.clock.monotonic() - started) * perSecond),
+        stop_reason: stopReason,
+      };
+      for (const [count, value] of Object.entries<number | string>(counts))
+        fields[count] = typeof value === "number" ? decimalText(value) : value;
+      await ctx.redis.commands.hset(
+        rendered,
+        Object.entries(fields).flatMap(([field, value]) => [prefix + field, value]),
+      );
+    },
+  };
+}
+
+export type RunState = "never" | "running" | "ok" | "last_failed";
+
+export interface RunReport {
+  readonly state: RunState;
+  readonly startedAt: number | undefined;
+  readonly finishedAt: number | undefined;
+  /** Seconds, whatever unit the hash keeps. */
+  readonly runningTime: number | undefined;
+  readonly stopReason: string | undefined;
+  /** All other fields, without the prefix. */
+  readonly counts: Readonly<Record<string, string>>;
+}
+
+/** Reads a report. `locked` says whether the job's lock is held now, which the hash alone cannot tell. */
+export async function readReport(
+  ctx: Pick<KernelContext, "redis">,
+  key: ReportKey,
+  options: { readonly locked: boolean },
+): Promise<RunReport> {
+  const { name, prefix, perSecond } = planOf(key);
+  const held = await ctx.redis.commands.hgetall(ctx.redis.topology.key(name));
+  const bare = Object.fromEntries(
+    Object.entries(held).map(([field, value]) => [
+      field.startsWith(prefix) ? field.slice(prefix.length) : field,
+      value,
+    ]),
+  );
+  const { started_at, finished_at, running_time, stop_reason, ...counts } = bare;
+  const number = (written: string | undefined) => (written === undefined ? undefined : Number(written));
+  const [startedAt, finishedAt, took] = [number(started_at), number(finished_at), number(running_time)];
+  return {
+    state: stateOf(startedAt, finishedAt, options.locked),
+    startedAt,
+    finishedAt,
+    runningTime: took === undefined ? undefined : took / perSecond,
+    stopReason: stop_reason,
+    counts,
+  };
+}
+
+function stateOf(startedAt: number | undefined, finishedAt: number | undefined, locked: boolean): RunState {
+  if (startedAt === undefined) return locked ? "running" : "never";
+  if (finishedAt !== undefined && finishedAt >= startedAt) return "ok";
+  return locked ? "running" : "last_failed";
+}
