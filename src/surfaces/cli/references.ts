@@ -4,6 +4,7 @@ import { kernelErrors } from "../../kernel/errors.ts";
 import { keysReference } from "../../kernel/keyspace/index.ts";
 import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
 import { lockErrors } from "../../mechanisms/lock/index.ts";
+import { tokenErrors } from "../../mechanisms/one-time-token/errors.ts";
 import { quarantineErrors } from "../../mechanisms/quarantine/errors.ts";
 import { singleFlightErrors } from "../../mechanisms/single-flight/index.ts";
 import { objectStoreErrors } from "../../providers/object-store.ts";
@@ -27,7 +28,10 @@ function errorSections() {
   return [
     { title: "The process", errors: { ...foundationErrors, ...houseErrors } },
     { title: "The kernel", errors: kernelErrors },
-    { title: "Mechanisms", errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors, ...singleFlightErrors } },
+    {
+      title: "Mechanisms",
+      errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors, ...singleFlightErrors, ...tokenErrors },
+    },
     { title: "Files", errors: objectStoreErrors },
     { title: "Jobs", errors: jobErrors },
     { title: "HTTP", errors: httpErrors },
