@@ -51,6 +51,8 @@ export class ProgressBoard implements ProgressReports {
         return 0;
       }
       chatter.lastPushedAt = now;
+      // A timer that is late must not tell an older word after this one.
+      chatter.waiting = undefined;
       return this.#append(jobUid, event);
     }
     const { waiting } = chatter;

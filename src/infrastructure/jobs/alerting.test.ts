@@ -67,6 +67,12 @@ describe("the check of queues", () => {
     expect(warnings[0]?.text).toContain("sms:to_send");
   });
 
+  it("warns of recurring jobs that hang between schedule and queue", async () => {
+    await world.redis.commands.sadd(jobKeys.recurringPurgatory(), "1", "2");
+    const warnings = await warningsOf(checkQueues);
+    expect(warnings).toMatchObject([{ identifier: "rjobs:purgatory", text: expect.stringContaining("2 recurring") }]);
+  });
+
   it("warns when more than 1000 jobs have failed", async () => {
     await world.redis.commands.rpush(jobKeys.failed(), ...Array.from({ length: 1001 }, () => "{}"));
     expect(await identifiers(checkQueues)).toEqual(["jobs:failed"]);
