@@ -4,6 +4,7 @@ import { deployments } from "./infrastructure/deployments/index.ts";
 import { externalApis } from "./infrastructure/external_apis/index.ts";
 import { files } from "./infrastructure/files/index.ts";
 import { jobs } from "./infrastructure/jobs/index.ts";
+import { operations } from "./infrastructure/operations/index.ts";
 import { signingKeys } from "./infrastructure/signing_keys/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
@@ -12,6 +13,7 @@ export const domains: readonly Domain[] = [
   usersDomain(() => domains),
   access,
   jobs,
+  operations,
   files,
   deployments,
   externalApis,

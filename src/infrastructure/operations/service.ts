@@ -1,0 +1,2 @@
+export { readRecentAlerts } from "./recent-alerts.ts";
+export { type JobReport, readReports } from "./reports.ts";
