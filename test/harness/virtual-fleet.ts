@@ -58,9 +58,10 @@ export async function openVirtualFleet(): Promise<VirtualFleet> {
   let mark = 0;
   let machines = 0;
 
-  const atWork = () =>
-    process.getActiveResourcesInfo().filter((name) => name.startsWith("FSReq") || name === "ProcessWrap").length;
-  const atRest = atWork();
+  const resources = (kind: RegExp) => process.getActiveResourcesInfo().filter((name) => kind.test(name)).length;
+  const servers = resources(/^ProcessWrap$/);
+  /** Files being read or written, and child processes beyond the servers that this test runs on. */
+  const isAtWork = () => resources(/^FSReq/) > 0 || resources(/^ProcessWrap$/) > servers;
   let statements = 0;
   const sql: Sql = {
     ...world.sql,
@@ -92,7 +93,7 @@ export async function openVirtualFleet(): Promise<VirtualFleet> {
       await deliver();
       // Each round itself costs a look at the count, the mark and one ping a machine.
       const others = (await commandsSoFar()) - commandsBefore - (2 + contexts.length);
-      quiet = others > 0 || statements > statementsBefore || atWork() > atRest ? 0 : quiet + 1;
+      quiet = others > 0 || statements > statementsBefore || isAtWork() ? 0 : quiet + 1;
     }
   };
 
