@@ -14,7 +14,7 @@ import { measure, peerVersion, perSecond, type Row, runBench, temporaryRedis } f
 const ROUNDS = 7;
 /** One after another the two differ by microseconds in a round trip, so many short rounds are needed to see it. */
 const SHORT_ROUNDS = 41;
-const USERS = 1000;
+const USERS = 5000;
 const LIMIT = 1_000_000_000;
 const WINDOW = 600;
 type Client = ReturnType<RedisConnection["duplicate"]>;

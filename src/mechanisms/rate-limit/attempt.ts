@@ -87,8 +87,12 @@ class Group {
   add(waiting: Waiting): void {
     this.#waiting.push(waiting);
     if (this.#scheduled || this.#inFlight >= MAX_IN_FLIGHT) return;
-    this.#scheduled = true;
-    queueMicrotask(this.#flush);
+    // Alone, an action goes at once; the next ones of the same moment are gathered.
+    if (this.#inFlight === 0) this.#deliver(this.#take());
+    else {
+      this.#scheduled = true;
+      queueMicrotask(this.#flush);
+    }
   }
 
   /** One script call. */

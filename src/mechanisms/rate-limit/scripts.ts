@@ -13,8 +13,8 @@ export interface Refusals {
 
 const NOBODY: Refusals = { refused: [], healed: [] };
 
-function refusals(raw: number[]): Refusals {
-  if (raw.length === 1) return NOBODY;
+function refusals(raw: number[] | 0): Refusals {
+  if (raw === 0) return NOBODY;
   const end = raw.indexOf(-1);
   const refused = [];
   for (let at = 0; at < end; at += 3)
@@ -87,7 +87,9 @@ function runAtOnce(
   args: readonly ScriptArgument[],
 ): Promise<Refusals> {
   const call = [script.sha, keys.length, ...redis.topology.scriptKeys(keys), ...args];
-  const sent = redis.commands.sendCommand(new Command("evalsha", call, { replyEncoding: "utf8" })) as Promise<number[]>;
+  const sent = redis.commands.sendCommand(new Command("evalsha", call, { replyEncoding: "utf8" })) as Promise<
+    number[] | 0
+  >;
   return sent.then(refusals, (error) => {
     const message = error instanceof Error ? error.message : "";
     // The server did nothing, so the ordinary way, which loads the script first, is no repeat.

@@ -5,8 +5,8 @@
 --        2 per_action  integer >= 1; how many limits each action has
 --        3 ...rules    the rule of each limit of an action (form letter, then numbers), the same for all actions; then for each key
 --                      the value or id that the action brings, empty where the form wants none
--- Reply  { action, failed, wait_ms, ..., -1, healed, ... }: a triple for each refused action with the position of the first limit
---        that refused; after -1 the positions of keys whose value was no number and counts as absent
+-- Reply  0 all may go on; else { action, failed, wait_ms, ..., -1, healed, ... }: a triple for each refused action with the
+--        position of its first limit that refused; after -1 the positions of keys whose value was no number and counts as absent
 -- Crash  before: nothing was counted. After: the actions are counted, and the caller never learns that they were allowed.
 local limits, now, per_action, rules = KEYS, ARGV[1], tonumber(ARGV[2]), ARGV
 local time, reply, healed = tonumber(now), {}, {}
@@ -53,6 +53,7 @@ for first = 1, #limits, per_action do
     reply[size + 1], reply[size + 2], reply[size + 3] = (first - 1) / per_action + 1, failed, wait
   end
 end
+if #reply == 0 and #healed == 0 then return 0 end
 reply[#reply + 1] = -1
 for _, position in ipairs(healed) do reply[#reply + 1] = position end
 return reply

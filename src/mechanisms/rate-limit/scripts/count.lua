@@ -3,8 +3,8 @@
 -- KEYS   1 ...counters  strings, the counters of one action side by side
 -- ARGV   1 per_action   integer >= 1; how many counters each action has
 --        2 ...rules     for each counter of an action two arguments, the same for all actions: limit, window_ms
--- Reply  { action, failed, wait_ms, ..., -1, healed, ... }: a triple for each refused action with the position of the first counter
---        that refused; after -1 the positions of keys whose value was no number and counts as absent
+-- Reply  0 all may go on; else { action, failed, wait_ms, ..., -1, healed, ... }: a triple for each refused action with the
+--        position of its first counter that refused; after -1 the positions of keys whose value was no number and counts as absent
 -- Crash  before: nothing was counted. After: the actions are counted, and the caller never learns that they were allowed.
 local counters, per_action, rules = KEYS, tonumber(ARGV[1]), ARGV
 local call, reply, healed = redis.call, {}, {}
@@ -64,6 +64,7 @@ else
   end
 end
 
+if #reply == 0 and #healed == 0 then return 0 end
 reply[#reply + 1] = -1
 for _, position in ipairs(healed) do reply[#reply + 1] = position end
 return reply

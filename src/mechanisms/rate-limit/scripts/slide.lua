@@ -4,7 +4,7 @@
 -- ARGV   1 now         unix seconds
 --        2 windows     integer >= 1; how many windows the rule has
 --        3 ...rules    for each window window_ms, limit, the longest first; then one id an action
--- Reply  { action, failed, wait_ms, ..., -1 }: a triple for each refused action; failed is always 1, the rule has one reason
+-- Reply  0 all may go on; else { action, failed, wait_ms, ..., -1 }: a triple for each refused action; failed is always 1, the rule has one reason
 -- Crash  before: nothing was recorded. After: the actions are recorded, and the caller never learns that they were allowed.
 local actions, now, windows, rules = KEYS, ARGV[1], tonumber(ARGV[2]), ARGV
 local call, reply, ids = redis.call, {}, 2 + 2 * windows
@@ -43,5 +43,6 @@ for action = 1, #actions do
     call('PEXPIRE', key, lifetime)
   end
 end
+if #reply == 0 then return 0 end
 reply[#reply + 1] = -1
 return reply
