@@ -21,7 +21,7 @@ type Reported = CatalogueEntry & { readonly report: NonNullable<CatalogueEntry["
 
 /** The report of every job that keeps one, whether it ever ran or not, by runner. */
 export async function readReports(ctx: Pick<Context, "redis" | "catalogue">): Promise<JobReport[]> {
-  const declared = ctx.catalogue.entries.filter((entry): entry is Reported => entry.report !== undefined);
+  const declared = ctx.catalogue.entries.filter(isReport);
   if (declared.length === 0) return [];
   const atWork = await runnersAtWork(ctx);
   const reports = declared.map(async (entry): Promise<JobReport> => {
@@ -42,6 +42,11 @@ export async function readReports(ctx: Pick<Context, "redis" | "catalogue">): Pr
     };
   });
   return (await Promise.all(reports)).sort((a, b) => (a.runner < b.runner ? -1 : a.runner > b.runner ? 1 : 0));
+}
+
+/** A job has one report, so its key has a fixed name. */
+function isReport(entry: CatalogueEntry): entry is Reported {
+  return entry.report !== undefined && entry.compiled.parameters.length === 0;
 }
 
 function keyOf({ pattern, report }: Reported): ReportKey {

@@ -287,3 +287,12 @@ test("every declared key is listed, and explained with what it holds", async () 
   expect(mistyped.near[0].pattern).toBe("bells:to_ring");
   expect((await admin("GET", "/api/1/admin/keys/explain")).statusCode).toBe(422);
 });
+
+test("a running house tells scrapers how long its queues are, and stops when it closes", async () => {
+  const scraped = async () => (await server.call("GET", "/metrics")).body;
+  const stop = await operations.start(server.ctx);
+  await server.ctx.redis.commands.rpush(bells.toRing(), "a", "b");
+  expect(await scraped()).toContain('carillon_queue_length{key="bells:to_ring"} 2');
+  await stop();
+  expect(await scraped()).not.toContain("carillon_queue_length");
+});
