@@ -54,6 +54,9 @@ export class Outbox {
   }
 
   async #relayUntilEmpty(): Promise<number> {
+    // One cheap look, because nearly every look finds nothing.
+    const waiting = await this.#ctx.sql.tables<JobTables>().selectFrom("job_outbox").select("id").limit(1).execute();
+    if (waiting.length === 0) return 0;
     let settled = 0;
     for (;;) {
       const batch = await this.#relayBatch();

@@ -11,6 +11,8 @@ const SUPERSEDED_SECONDS = 10;
 const RESCUE_SECONDS = 60;
 const RESCUE_CONFIRM_SECONDS = 5;
 const MIN_STALE_SECONDS = 600;
+/** Less is the ordinary work of a time service. */
+const JUMP_SECONDS = 30;
 
 const lag = (ctx: KernelContext) =>
   ctx.metrics.gauge("carillon_rjobs_lag_seconds", "How late the most overdue recurring job is");
@@ -31,6 +33,7 @@ export class Scheduler {
   #paused = false;
   #superseded = false;
   #suspects = new Map<string, number>();
+  #wallOffset = Number.NEGATIVE_INFINITY;
   #loops: Promise<void>[] = [];
 
   constructor(ctx: KernelContext, set: RecurringSet, metrics: JobMetrics) {
@@ -112,6 +115,27 @@ export class Scheduler {
     return found.length;
   }
 
+  /**
+   * When this host's clock was set back, jobs that it dispatched meanwhile are due in a far future, and would rest until
+   * then. Once after each such jump, whatever is later than its next two occurrences becomes due at the next.
+   */
+  async #returnFromFuture(): Promise<void> {
+    const { clock, redis } = this.#ctx;
+    const offset = clock.now() - clock.monotonic();
+    const setBack = offset < this.#wallOffset - JUMP_SECONDS;
+    this.#wallOffset = offset;
+    if (!setBack) return;
+    const now = clock.now();
+    const key = redis.topology.key(jobKeys.recurring());
+    const flat = await redis.commands.zrange(key, "0", "-1", "WITHSCORES");
+    const late = [...this.#set.jobs.keys()].flatMap((digest) => {
+      const at = flat.indexOf(digest);
+      const next = this.#set.next(digest, now);
+      return at >= 0 && Number(flat[at + 1]) > this.#set.next(digest, next) ? [next, digest] : [];
+    });
+    if (late.length > 0) await redis.commands.zadd(key, "XX", "LT", ...late);
+  }
+
   async #dispatch(digests: readonly string[]): Promise<void> {
     const now = this.#ctx.clock.now();
     const items = digests.flatMap((digest) => {
@@ -140,6 +164,7 @@ export class Scheduler {
   async #dispatchLoop(): Promise<void> {
     await this.#loop(async () => {
       if (this.#paused) return IDLE_SECONDS;
+      await this.#returnFromFuture();
       const nextDue = await this.dispatchDue();
       if (this.#superseded) return SUPERSEDED_SECONDS;
       const wait = nextDue === undefined ? IDLE_SECONDS : nextDue - this.#ctx.clock.now();

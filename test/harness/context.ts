@@ -21,10 +21,12 @@ export interface TestContext extends KernelContext {
 }
 
 /** A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real, empty SQL engine. */
-export async function openTestContext(options: { sql?: boolean; start?: number } = {}): Promise<TestContext> {
+export async function openTestContext(
+  options: { sql?: boolean; start?: number; ttlGrain?: number } = {},
+): Promise<TestContext> {
   const server = await startTestRedis();
   const clock = new VirtualClock(options.start);
-  server.obey(clock);
+  server.obey(clock, options.ttlGrain);
   const sql: Sql = options.sql ? await openTestSql() : noSql;
   const closing: (() => Promise<void> | void)[] = [];
   let processes = 0;

@@ -2,7 +2,7 @@ import { type Context, JobQueue, type RecurringJob, RecurringSet, Worker } from 
 import type { AnyRunner } from "../../src/jobs/runner.ts";
 import { jobSettings } from "../../src/jobs/settings.ts";
 import type { AlertRecorder } from "../../src/kernel/alerts.ts";
-import { Config } from "../../src/kernel/config.ts";
+import { Config, type Setting } from "../../src/kernel/config.ts";
 import type { KernelContext } from "../../src/kernel/context.ts";
 import { Catalogue } from "../../src/kernel/keyspace/index.ts";
 import { Locks } from "../../src/mechanisms/lock/index.ts";
@@ -21,6 +21,7 @@ export interface JobProcessPlan {
   readonly runners: readonly AnyRunner[];
   readonly recurring?: readonly RecurringJob[];
   readonly settings?: Partial<Record<keyof typeof jobSettings, unknown>>;
+  readonly config?: readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
   readonly overrides?: Partial<KernelContext>;
   readonly providers?: Providers;
   readonly timezone?: string;
@@ -31,7 +32,10 @@ export function jobProcess(house: TestContext, plan: JobProcessPlan): JobProcess
   const settings = Object.entries(plan.settings ?? {}).map(
     ([name, value]) => [jobSettings[name as keyof typeof jobSettings], value] as const,
   );
-  const base = house.process({ ...plan.overrides, config: new Config([]).with(...(settings as [])) });
+  const base = house.process({
+    ...plan.overrides,
+    config: new Config([]).with(...(settings as []), ...(plan.config ?? [])),
+  });
   const recurring = new RecurringSet(plan.recurring ?? [], plan.timezone ?? "America/Los_Angeles");
   const jobs = new JobQueue(base, { runners: plan.runners, recurring });
   const ctx = Object.defineProperties(

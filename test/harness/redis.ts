@@ -9,8 +9,8 @@ export interface TestRedis {
   readonly server: RedisServer;
   readonly directory: string;
   connect(clock?: Clock): RedisConnection;
-  /** Every key's TTL follows this virtual clock. */
-  obey(clock: VirtualClock): void;
+  /** Every key's TTL follows this virtual clock, in steps of at least `grain` seconds. */
+  obey(clock: VirtualClock, grain?: number): void;
   /** Stops as a crash would and starts again on the same data. */
   crashAndRestart(): Promise<void>;
   close(): Promise<void>;
@@ -44,10 +44,15 @@ export async function startTestRedis(
     },
     directory,
     connect,
-    obey(clock) {
+    obey(clock, grain = 0) {
       const connection = connect();
+      let owed = 0;
       clock.onAdvance(async (seconds) => {
-        await connection.commands.eval(SHORTEN_TTLS, 0, Math.round(seconds * 1000));
+        owed += seconds;
+        if (owed < grain) return;
+        const shortened = owed;
+        owed = 0;
+        await connection.commands.eval(SHORTEN_TTLS, 0, Math.round(shortened * 1000));
       });
     },
     async crashAndRestart() {
