@@ -9,7 +9,7 @@ export const jobErrors = defineErrors({
   unknown_runner: {
     status: 404,
     doc: "No runner has this name.",
-    hint: "`carillon jobs list` prints the names there are.",
+    hint: "`carillon jobs runners` prints the names there are.",
   },
   invalid_kwargs: { status: 422, doc: "The job's kwargs do not have the shape that its runner declares." },
   backpressure: { status: 503, doc: "The queue is full.", hint: "Wait until workers have caught up, then try again." },

@@ -11,6 +11,7 @@ const SUPERSEDED_SECONDS = 10;
 const RESCUE_SECONDS = 60;
 const RESCUE_CONFIRM_SECONDS = 5;
 const MIN_STALE_SECONDS = 600;
+const UPDATE_PAUSE_SECONDS = 300;
 /** Less is the ordinary work of a time service. */
 const JUMP_SECONDS = 30;
 
@@ -31,6 +32,7 @@ export class Scheduler {
   readonly #metrics: JobMetrics;
   readonly #stopping = new AbortController();
   #paused = false;
+  #pauses = 0;
   #superseded = false;
   #suspects = new Map<string, number>();
   #wallOffset = Number.NEGATIVE_INFINITY;
@@ -63,13 +65,16 @@ export class Scheduler {
     await Promise.all(this.#loops);
   }
 
-  /** While an update rolls through the fleet, old and new schedules must not alternate. */
-  pause(): void {
+  /**
+   * While an update rolls through the fleet, old and new schedules must not alternate. If this process still waits for
+   * its turn long after the last message, nobody came with a new schedule and this one goes on; if somebody did, taking
+   * refuses it as superseded.
+   */
+  async pauseForUpdate(): Promise<void> {
+    const pause = ++this.#pauses;
     this.#paused = true;
-  }
-
-  resume(): void {
-    this.#paused = false;
+    await this.#ctx.clock.sleep(UPDATE_PAUSE_SECONDS, this.#stopping.signal);
+    if (pause === this.#pauses) this.#paused = false;
   }
 
   /** Takes and queues what is due; answers when the next one is. */

@@ -206,7 +206,7 @@ export async function openHouse(options: OpenOptions): Promise<House> {
       // Whether somebody starts it again is the supervisor's business; to Carillon both are a clean end.
       exit: () => ending.resolve({ why: "an update", exitCode: 0 }),
       onUpdateRequested: (repo) => {
-        if (repo === "jobs" && worker) void pauseScheduler(ctx, worker);
+        if (repo === "jobs") void worker?.scheduler.pauseForUpdate();
       },
     });
     undo.push(() => deployments.close());
@@ -234,16 +234,6 @@ function employ({ ctx, jobs, instance }: Furnished, end: (ending: Ending) => voi
     heartbeat: "thread",
     onStuck: () => end({ why: "a job that ignores its timeout", exitCode: RESTART_ME }),
   });
-}
-
-/**
- * Old and new schedules must not alternate while an update rolls through the fleet. If this process still waits for its
- * turn long after, nobody came with a new schedule and this one goes on.
- */
-async function pauseScheduler(ctx: Context, worker: Worker): Promise<void> {
-  worker.scheduler.pause();
-  await ctx.clock.sleep(SCHEDULER_PAUSE);
-  worker.scheduler.resume();
 }
 
 /** The server's packages are loaded only here, because most commands need none of them. */
@@ -305,8 +295,6 @@ async function inTime(ctx: Context, hurry: AbortSignal | undefined, step: Undo):
   const patience = ctx.clock.sleep(ctx.config.get(jobSettings.shutdownGrace) + SLACK, limit);
   await Promise.race([Promise.resolve(step(hurry)).finally(() => done.abort()), patience]);
 }
-
-const SCHEDULER_PAUSE = 300;
 
 /** The supervisor should start the process again: a job ignored its timeout. */
 const RESTART_ME = 75;

@@ -69,7 +69,10 @@ describe("the check of queues", () => {
 
   it("warns of recurring jobs that hang between schedule and queue", async () => {
     await world.redis.commands.sadd(jobKeys.recurringPurgatory(), "1", "2");
-    const warnings = await warningsOf(checkQueues);
+    const ctx = world.process();
+    expect(await warningsOf(checkQueues, ctx)).toEqual([]);
+    await world.redis.commands.sadd(jobKeys.recurringPurgatory(), "3");
+    const warnings = await warningsOf(checkQueues, ctx);
     expect(warnings).toMatchObject([{ identifier: "rjobs:purgatory", text: expect.stringContaining("2 recurring") }]);
   });
 

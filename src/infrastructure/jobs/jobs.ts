@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readQueues } from "../../jobs/admin.ts";
 import { defineRunner, type JobContext, jobKeys, recurring } from "../../jobs/index.ts";
 import { quarantinedQueues } from "../../mechanisms/quarantine/index.ts";
+import { settings } from "./settings.ts";
 
 const QUEUE_LENGTH_LIMIT = 1000;
 const QUEUE_AGE_LIMIT = 300;
@@ -10,7 +11,6 @@ const RECURRING_LATE_LIMIT = 120;
 const MEMORY_LIMIT = 0.8;
 const HIT_RATIO_LIMIT = 0.7;
 const LOOKUPS_THAT_COUNT = 1000;
-const CLIENT_LIMIT = 1000;
 
 export const example = defineRunner({
   name: "runners.example",
@@ -54,13 +54,19 @@ async function checkRecurring(ctx: JobContext, now: number): Promise<void> {
   const { commands, topology } = ctx.redis;
   const [late, purgatory] = await Promise.all([
     commands.zcount(topology.key(jobKeys.recurring()), "-inf", now - RECURRING_LATE_LIMIT),
-    commands.scard(topology.key(jobKeys.recurringPurgatory())),
+    commands.smembers(topology.key(jobKeys.recurringPurgatory())),
   ]);
   if (late > 0)
     ctx.alerts.warning("rjobs:overdue", `${late} recurring jobs are more than ${RECURRING_LATE_LIMIT} s late`);
-  if (purgatory > 0)
-    ctx.alerts.warning("rjobs:purgatory", `${purgatory} recurring jobs are between schedule and queue`);
+  const before = dispatching.get(commands) ?? new Set();
+  dispatching.set(commands, new Set(purgatory));
+  const stuck = purgatory.filter((digest) => before.has(digest));
+  if (stuck.length > 0)
+    ctx.alerts.warning("rjobs:purgatory", `${stuck.length} recurring jobs are stuck between schedule and queue`);
 }
+
+/** Recurring jobs that the last check saw being dispatched: normal once, stuck when seen twice. */
+const dispatching = new WeakMap<object, ReadonlySet<string>>();
 
 interface RedisSample {
   readonly hits: number;
@@ -92,7 +98,8 @@ export const checkRedis = defineRunner({
     if (policy.startsWith("allkeys-"))
       ctx.alerts.warning("redis:policy", `maxmemory-policy is ${policy}: Redis may evict queues`, { urgent: true });
     const connected = number(clients, "connected_clients");
-    if (connected > CLIENT_LIMIT) ctx.alerts.warning("redis:clients", `${connected} clients are connected`);
+    if (connected > ctx.config.get(settings.redisClients))
+      ctx.alerts.warning("redis:clients", `${connected} clients are connected`);
     const now = {
       hits: number(stats, "keyspace_hits"),
       misses: number(stats, "keyspace_misses"),
