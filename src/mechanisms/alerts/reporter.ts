@@ -51,7 +51,7 @@ export class AlertReporter implements Alerts {
   warning(identifier: string, text: string, options: { urgent?: boolean } = {}): void {
     const level = options.urgent ? "urgent" : "warning";
     this.#safely(() => {
-      this.#options.log.warn({ identifier, level }, redact(text));
+      this.#options.log.warn({ identifier, alert: level }, redact(text));
       this.#tell(level, identifier, text);
     });
   }
@@ -67,7 +67,7 @@ export class AlertReporter implements Alerts {
 
   ops(text: string): void {
     this.#safely(() => {
-      this.#options.log.info({ level: "ops" }, redact(text));
+      this.#options.log.info({ alert: "ops" }, redact(text));
       this.#tell("ops", "ops", text, { unlimited: true });
     });
   }
