@@ -1,8 +1,9 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { invariants } from "../../src/infrastructure/jobs/invariants.ts";
-import { type AnyRunner, defineRunner, type JobContext, jobKeys } from "../../src/jobs/index.ts";
+import { type AnyRunner, defineRunner, type JobContext, jobKeys, type Worker } from "../../src/jobs/index.ts";
 import type { RunnerPlan } from "../../src/jobs/runner.ts";
+import { mortalConnection } from "../harness/chaos.ts";
 import type { TestContext } from "../harness/context.ts";
 import { type JobProcess, type JobProcessPlan, jobProcess } from "../harness/jobs.ts";
 
@@ -43,6 +44,14 @@ export interface Snapshot {
   readonly quarantine: readonly string[];
 }
 
+export interface MortalProcess extends Omit<JobProcess, "stuck"> {
+  /** From now on nothing that this process sends arrives. */
+  cut(): void;
+  mend(): void;
+  /** It is gone as after SIGKILL: the server never hears of it again. */
+  kill(): Promise<void>;
+}
+
 /** One look at everything at once: entries move while a test reads one list after the other. */
 const LOOK = `
 local places = {}
@@ -73,10 +82,38 @@ export class CrashFleet {
     return process;
   }
 
+  /** A process whose connection the test can cut and mend, and which it can kill. */
+  async startMortal(plan: JobProcessPlan): Promise<MortalProcess> {
+    const connection = await mortalConnection(this.house.server);
+    const process = jobProcess(this.house, { ...plan, overrides: { ...plan.overrides, redis: connection } });
+    await process.worker.start();
+    this.#alive.push(process);
+    return {
+      ...process,
+      cut: () => {
+        connection.dead = true;
+      },
+      mend: () => {
+        connection.dead = false;
+      },
+      kill: async () => {
+        connection.dead = true;
+        this.#alive = this.#alive.filter((other) => other !== process);
+        await process.worker.stop(AbortSignal.abort());
+      },
+    };
+  }
+
   /** Everybody ends at once, without a grace period. */
   async stopAll(): Promise<void> {
     const ending = this.#alive;
     this.#alive = [];
+    await Promise.all(ending.map(({ worker }) => worker.stop(AbortSignal.abort())));
+  }
+
+  async stopAllBut(survivor: Worker): Promise<void> {
+    const ending = this.#alive.filter(({ worker }) => worker !== survivor);
+    this.#alive = this.#alive.filter(({ worker }) => worker === survivor);
     await Promise.all(ending.map(({ worker }) => worker.stop(AbortSignal.abort())));
   }
 
