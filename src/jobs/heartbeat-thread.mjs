@@ -1,5 +1,6 @@
 // Beats from a thread of its own, so that a busy main loop is not mistaken for a dead worker. If the main loop has not
 // ticked for too long it really hangs, and this thread ends the process so that others can take over its jobs.
+import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { Redis } from "ioredis";
 
@@ -21,9 +22,8 @@ setInterval(async () => {
     lastTick = tick;
     lastTickAt = performance.now();
   } else if (performance.now() - lastTickAt > hangMs) {
-    process.stderr.write(
-      `carillon: the main loop has not moved for ${Math.round(hangMs / 1000)} s; ending the process\n`,
-    );
+    // A thread's own stderr goes through the main loop, which would never print it.
+    writeSync(2, `carillon: the main loop has not moved for ${Math.round(hangMs / 1000)} s; ending the process\n`);
     process.kill(process.pid, "SIGKILL");
   }
   try {

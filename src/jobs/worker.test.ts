@@ -187,15 +187,15 @@ test("wrong kwargs fail with the path of the fault and are never run", async () 
 });
 
 test("a job of 600 KiB is refused when it is enqueued, with what to do", async () => {
-  const any = defineRunner({
+  const large = defineRunner({
     name: "runners.large",
     category: 2,
     doc: "of a test",
     kwargs: z.object({ text: z.string() }),
     run: async () => {},
   });
-  const { jobs } = jobProcess(house, { runners: [any] });
-  await expect(jobs.enqueue(any, { text: "x".repeat(600 * 1024) })).rejects.toMatchObject({
+  const { jobs } = jobProcess(house, { runners: [large] });
+  await expect(jobs.enqueue(large, { text: "x".repeat(600 * 1024) })).rejects.toMatchObject({
     code: "job_too_large",
     hint: expect.stringContaining("512 KiB"),
   });

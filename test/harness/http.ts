@@ -7,6 +7,7 @@ import { createAdminToken } from "../../src/infrastructure/access/service.ts";
 import { settings as accessSettings } from "../../src/infrastructure/access/settings.ts";
 import type { Context } from "../../src/jobs/context.ts";
 import { Config, type Setting } from "../../src/kernel/config.ts";
+import { Catalogue } from "../../src/kernel/keyspace/index.ts";
 import { migrate } from "../../src/kernel/sql/index.ts";
 import { usersDomain } from "../../src/people/users/index.ts";
 import { buildServer, type ServerOptions } from "../../src/surfaces/http/index.ts";
@@ -56,15 +57,15 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
       committedJobs.push({ name: runner.name, kwargs });
     },
   };
+  const domains: Domain[] = [usersDomain(() => domains), access, ...(options.domains ?? [])];
   const ctx = Object.defineProperties(
-    { jobs, providers: {} },
+    { jobs, catalogue: new Catalogue(domains), providers: {} },
     {
       ...Object.getOwnPropertyDescriptors(base),
       config: { value: config, enumerable: true },
       log: { value: logInto(lines), enumerable: true },
     },
   ) as unknown as TestServer["ctx"];
-  const domains: Domain[] = [usersDomain(() => domains), access, ...(options.domains ?? [])];
   await migrate(
     ctx.sql,
     domains.flatMap(({ name, migrations }) => (migrations ? [{ domain: name, migrations }] : [])),

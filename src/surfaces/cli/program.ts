@@ -9,6 +9,7 @@ import { jobsCommand } from "./jobs.ts";
 import { keysCommand } from "./keys.ts";
 import { migrateCommand } from "./migrate.ts";
 import { opener, openKeyspace } from "./open.ts";
+import { locksCommand, quarantineCommand } from "./repair.ts";
 import { runCommands } from "./run.ts";
 import { usersCommand } from "./users.ts";
 
@@ -32,6 +33,8 @@ export function program(io: Io): Command {
     ...runCommands(io),
     adminCommand(open, io),
     jobsCommand(open, io),
+    locksCommand(open, io),
+    quarantineCommand(open, io),
     usersCommand(open, io),
     keysCommand(openKeyspace(io), {
       print: io.out,

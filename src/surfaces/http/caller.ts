@@ -9,6 +9,7 @@ import {
 } from "../../infrastructure/access/service.ts";
 import type { Context } from "../../jobs/context.ts";
 import { CarillonError } from "../../kernel/errors.ts";
+import { shownName } from "../../kernel/keyspace/index.ts";
 import type { Caller, Route } from "../../kernel/route.ts";
 import { describeError } from "./scrub.ts";
 
@@ -72,7 +73,8 @@ export async function recordAdminWrite(
   const { sub, address } = callerOf(request);
   const action = `${route.method} ${route.path}`;
   const params = Object.entries((request.params ?? {}) as Record<string, unknown>);
-  const target = params.map(([name, value]) => `${name}=${value}`).join(" ");
+  // A key in the path may be one whose name nobody should read.
+  const target = params.map(([name, value]) => `${name}=${shownName(ctx.catalogue, String(value))}`).join(" ");
   const body = route.consumes === undefined || route.consumes === "json" ? (request.body ?? undefined) : undefined;
   try {
     await writeAudit(ctx, {
