@@ -40,6 +40,7 @@ export class RedisConnection {
     this.commands = commands;
     this.topology = options.topology ?? standaloneTopology;
     this.#clock = options.clock ?? systemClock;
+    rejectWhenBroken(commands);
     commands.on("ready", () => {
       this.#scriptsLoaded = this.#loadScripts();
       this.#scriptsLoaded.catch(() => {});
@@ -74,12 +75,14 @@ export class RedisConnection {
 
   /** A connection of its own with the same address: for blocking commands and subscriptions. */
   duplicate(options: Partial<RedisOptions> = {}): Redis {
-    return this.commands.duplicate({
+    const client = this.commands.duplicate({
       enableAutoPipelining: false,
       commandTimeout: undefined,
       autoResubscribe: true,
       ...options,
     });
+    rejectWhenBroken(client);
+    return client;
   }
 
   async close(): Promise<void> {
@@ -145,6 +148,17 @@ export function openRedis(
   // Without a listener an unreachable server would end the process; every command's own error says the same.
   client.on("error", () => {});
   return new RedisConnection(client, options);
+}
+
+/**
+ * A client that does not resend leaves commands that were under way when the connection broke without any answer: a
+ * blocking one, which has no timeout, for good. They are rejected here; those not sent yet still wait for the reconnect.
+ */
+function rejectWhenBroken(client: Redis): void {
+  const { flushQueue } = client as unknown as {
+    flushQueue(this: Redis, error: Error, options: { offlineQueue: boolean }): void;
+  };
+  client.on("close", () => flushQueue.call(client, new Error("Connection is closed."), { offlineQueue: false }));
 }
 
 /** True for errors that leave open whether the server did what it was asked. */
