@@ -56,6 +56,12 @@ export class Scheduler {
     return changed === 1;
   }
 
+  /** After Redis lost its data no version's schedule is current, and without one every scheduler would stay passive. */
+  async syncIfLost(): Promise<void> {
+    const { commands, topology } = this.#ctx.redis;
+    if ((await commands.exists(topology.key(jobKeys.recurringHash()))) === 0) await this.sync();
+  }
+
   start(): void {
     this.#loops = [this.#dispatchLoop(), this.#promoteLoop(), this.#rescueLoop()];
   }

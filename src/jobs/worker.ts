@@ -232,6 +232,7 @@ export class Worker {
       // One that waits for the others to end must never start here; one that runs still keeps the worker to itself.
       if (this.#alone?.startedAt === undefined) this.#alone = undefined;
       await this.#register();
+      await this.scheduler.syncIfLost();
     })().finally(() => {
       this.#dead = undefined;
     });
