@@ -211,6 +211,13 @@ test("every proof in docs/guarantees.md is a test that exists", () => {
   expectNone("Name tests that exist:", missing);
 });
 
+test("the glossary explains each word once, in alphabetical order", () => {
+  const words = [...read("docs/glossary.md").matchAll(/^\| ([a-z][a-z -]+) \| \S/gm)].map(([, word]) => word!);
+  const own = words.filter((word) => word !== "word");
+  expect(own.length).toBeGreaterThan(50);
+  expect(own).toEqual([...new Set(own)].sort((one, other) => one.localeCompare(other, "en")));
+});
+
 function faults(fragments: readonly Fragment[], look: (fragment: Fragment) => string | undefined): string[] {
   return fragments.flatMap((fragment) => {
     const fault = look(fragment);
