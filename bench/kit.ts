@@ -164,6 +164,9 @@ export async function temporaryRedis(
 ): Promise<TemporaryRedis> {
   const directory = mkdtempSync(join(tmpdir(), "carillon-bench-"));
   const server = await startRedisServer({ directory, persistence: options.persistence ?? "off" });
+  // A benchmark that fails halfway must not leave its server behind.
+  const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
+  process.once("exit", onExit);
   const connections: RedisConnection[] = [];
   const connect = async () => {
     const connection = openRedis({ kind: "socket", path: server.socketPath });
@@ -179,6 +182,7 @@ export async function temporaryRedis(
     connect,
     async close() {
       for (const connection of connections) await connection.close();
+      process.off("exit", onExit);
       await server.kill();
       rmSync(directory, { recursive: true, force: true });
     },

@@ -1,6 +1,10 @@
-// npm run docs: writes the pages of docs/ that come from declarations. --check only compares, and fails when one is stale.
+// npm run docs: writes what docs/ takes from elsewhere: pages from declarations, code from examples, tables from benchmarks.
+// --check only compares, and fails when something is stale.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { codeFor, pagesWithExamples } from "./examples.js";
+import { PAGE, performanceTables } from "./performance.js";
+import { refresh } from "./sections.js";
 import { build, checkNode, installPackages } from "./setup.js";
 import { explain, root, StepFailed, say } from "./steps.js";
 
@@ -27,6 +31,9 @@ try {
     writeFileSync(join(root, path), text);
     say(`✓ ${path}`);
   }
+  const options = { checkOnly, command: "npm run docs" };
+  refresh(pagesWithExamples(), codeFor, options);
+  refresh([PAGE], () => performanceTables(), options);
   if (stale.length === 0) say("✓ the generated pages are up to date");
 } catch (error) {
   process.exitCode = explain(error);

@@ -32,6 +32,9 @@ export async function startTestRedis(
   const start = () =>
     startRedisServer({ directory, persistence: options.persistence ?? "off", extra: options.extra ?? [] });
   let server = await start();
+  // A test process that dies must not leave its server behind.
+  const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
+  process.once("exit", onExit);
   const connections: RedisConnection[] = [];
   const connect = (clock?: Clock) => {
     const connection = openRedis({ kind: "socket", path: server.socketPath }, { clock });
@@ -61,6 +64,7 @@ export async function startTestRedis(
     },
     async close() {
       for (const connection of connections) await connection.close();
+      process.off("exit", onExit);
       await server.kill();
       rmSync(directory, { recursive: true, force: true });
     },

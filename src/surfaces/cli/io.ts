@@ -11,6 +11,11 @@ export interface Io {
 
 export function processIo(): Io {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  // `carillon jobs list | head` closes the pipe early: whoever reads has read enough.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
   return {
     out: (line = "") => void process.stdout.write(`${line}\n`),
     err: (line = "") => void process.stderr.write(`${line}\n`),
