@@ -10,7 +10,7 @@ import { eventually } from "../../../test/harness/facts.ts";
 import { startTestRedis } from "../../../test/harness/redis.ts";
 import type { AlertRecorder } from "../../kernel/alerts.ts";
 import type { KernelContext } from "../../kernel/context.ts";
-import { headerFrame, taggedFrame } from "../../kernel/keyspace/frames.ts";
+import { headerFrame, type TaggedFrame, taggedFrame } from "../../kernel/keyspace/frames.ts";
 import { channel, expires, family, json, literal, string, text } from "../../kernel/keyspace/index.ts";
 import { type CachePlan, type LayeredCache, LayeredCaches, messages } from "./index.ts";
 import { takeFillLocks } from "./transitions.ts";
@@ -29,32 +29,27 @@ const keys = family("shelf", {
   tagged: channel("ps:shelf:tagged", taggedFrame, { doc: "fills and purges without times" }),
 });
 
-const timed = messages<z.infer<typeof Header> extends infer H ? { header: H; value: Buffer } : never, Title>(header, {
+const timed = messages(header, {
   write: (message) =>
     message.kind === "fill"
-      ? {
-          header: { uid: message.id, min_checked_at: message.checkedAt!, have_updated: true },
-          value: Buffer.from(title.encode(message.value)),
-        }
+      ? { header: { uid: message.id, min_checked_at: message.checkedAt!, have_updated: true }, value: message.encoded }
       : {
           header: { uid: message.ids[0]!, min_checked_at: message.minCheckedAt!, have_updated: false },
           value: Buffer.alloc(0),
         },
   read: ({ header: { uid, min_checked_at, have_updated }, value }) =>
     have_updated
-      ? { kind: "fill", id: uid, value: title.decode(value), checkedAt: min_checked_at }
+      ? { kind: "fill", id: uid, encoded: value, checkedAt: min_checked_at }
       : { kind: "purge", ids: [uid], minCheckedAt: min_checked_at },
 });
 
-const untimed = messages<Parameters<typeof taggedFrame.encode>[0], Title>(taggedFrame, {
+const untimed = messages<TaggedFrame>(taggedFrame, {
   write: (message) =>
     message.kind === "fill"
-      ? { kind: "fill", uid: message.id, value: Buffer.from(title.encode(message.value)) }
+      ? { kind: "fill", uid: message.id, value: message.encoded }
       : { kind: "purge", uid: message.ids[0]! },
   read: (frame) =>
-    frame.kind === "fill"
-      ? { kind: "fill", id: frame.uid, value: title.decode(frame.value) }
-      : { kind: "purge", ids: [frame.uid] },
+    frame.kind === "fill" ? { kind: "fill", id: frame.uid, encoded: frame.value } : { kind: "purge", ids: [frame.uid] },
 });
 
 const lock = { key: (uid: string) => keys.lock({ uid }), owner: (uid: string) => keys.owner({ uid }) };
@@ -407,7 +402,7 @@ describe("frames", () => {
     timed.encode(
       title_ === undefined
         ? { kind: "purge", ids: ["a"], minCheckedAt: at }
-        : { kind: "fill", id: "a", value: { title: title_ }, checkedAt: at },
+        : { kind: "fill", id: "a", encoded: Buffer.from(title.encode({ title: title_ })), checkedAt: at },
     );
 
   it("older than what is held are ignored, whether they fill or purge", async () => {

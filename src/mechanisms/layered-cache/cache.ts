@@ -1,6 +1,6 @@
 import type { KernelContext } from "../../kernel/context.ts";
 import type { DiskLayer } from "./disk.ts";
-import { FillFence } from "./fence.ts";
+import { type Echo, FillFence } from "./fence.ts";
 import { Flight } from "./flight.ts";
 import { LocalLayers } from "./local.ts";
 import type { CacheMessage, CachePlan } from "./plan.ts";
@@ -14,6 +14,7 @@ export interface CacheSurroundings {
   readonly context: Pick<KernelContext, "clock" | "cacheRedis" | "alerts" | "log">;
   readonly disk: DiskLayer | undefined;
   caughtUp(): Promise<void>;
+  expectEcho(): Promise<Echo>;
   noteMalformed(place: string, error: unknown): void;
 }
 
@@ -36,6 +37,9 @@ export class LayeredCache<Value> {
   readonly #fence: FillFence<Value>;
   readonly #flights = new Map<string, Flight<Value>>();
   #gathered: Flight<Value>[] = [];
+  #batchesAway = 0;
+  /** Whether the last look into Redis found something missing: then the next probably does too. */
+  #missedLast = false;
   readonly #reads = { redis: 0, source: 0, pushed: 0 };
 
   constructor(plan: CachePlan<Value>, surroundings: CacheSurroundings) {
@@ -82,18 +86,20 @@ export class LayeredCache<Value> {
   /** Forgets ids everywhere; call it after the change is committed. When it returns, this process has forgotten too. */
   async purge(ids: string | readonly string[], minCheckedAt = this.#clock.now()): Promise<void> {
     for (const batch of batches(typeof ids === "string" ? [ids] : ids)) {
-      await this.#fence.purge(batch, minCheckedAt);
+      const echo = await this.#surroundings.expectEcho();
+      await this.#fence.purge(batch, minCheckedAt, echo);
       this.receive({ kind: "purge", ids: batch, minCheckedAt });
+      // A fill that Redis did before the purge may still be on its way to us; behind it come our purge and our echo.
+      await echo.heard();
     }
-    // A fill that Redis did before the purge may still be on its way to us; behind it comes our own purge.
-    if (this.#plan.channel) await this.#surroundings.caughtUp();
   }
 
   /** Tells every process new values, read from the source at `checkedAt` or later. */
   async push(values: ReadonlyMap<string, Value>, checkedAt = this.#clock.now()): Promise<void> {
     for (const batch of batches([...values])) {
+      const echo = await this.#surroundings.expectEcho();
       try {
-        await this.#fence.push(batch, checkedAt);
+        await this.#fence.push(batch, checkedAt, echo);
       } catch (error) {
         // It may or may not have happened; forgetting is right either way.
         await this.purge(
@@ -102,14 +108,22 @@ export class LayeredCache<Value> {
         );
         throw error;
       }
-      for (const [id, value] of batch) this.receive({ kind: "fill", id, value, checkedAt });
+      for (const [id, value] of batch) this.#receiveFill(id, value, checkedAt);
+      await echo.heard();
     }
-    await this.#surroundings.caughtUp();
   }
 
-  /** Applies a frame; frames must come in the order that Redis published them. */
-  receive(message: CacheMessage<Value>): void {
-    if (message.kind === "fill") this.#receiveFill(message.id, message.value, message.checkedAt);
+  /** Applies a frame as it came; frames must come in the order that Redis published them. */
+  receiveFrame(raw: Buffer): void {
+    const own = this.#fence.recognise(raw);
+    if (own) this.#receiveFill(own.id, own.value, own.checkedAt);
+    else this.receive(this.#plan.channel!.frames.decode(raw));
+  }
+
+  /** Applies what a frame says. */
+  receive(message: CacheMessage): void {
+    if (message.kind === "fill")
+      this.#receiveFill(message.id, this.#plan.codec.decode(message.encoded), message.checkedAt);
     else if (message.ids === "all") {
       this.#local.purgeAll(message.minCheckedAt);
       for (const flight of [...this.#flights.values()]) this.#disturb(flight);
@@ -123,6 +137,7 @@ export class LayeredCache<Value> {
 
   /** Drops everything held in memory and trusts no read under way: frames may have been missed. */
   evict(): void {
+    this.#fence.forgetOwnFills();
     this.#local.evict();
     for (const flight of [...this.#flights.values()]) this.#disturb(flight);
   }
@@ -140,22 +155,28 @@ export class LayeredCache<Value> {
     return flight.landed;
   }
 
-  /** Lookups of one turn of the event loop leave together. */
+  /** The first lookup leaves with those of the same tick; while it is away, those of a whole turn of the loop gather. */
   #gather(flight: Flight<Value>): void {
     flight.mode = "gathered";
     this.#gathered.push(flight);
     if (this.#gathered.length > 1) return;
-    setImmediate(() => {
+    const leave = () => {
       const flights = this.#gathered;
       this.#gathered = [];
       for (const batch of batches(flights)) void this.#depart(batch);
-    });
+    };
+    if (this.#batchesAway === 0) process.nextTick(leave);
+    else setImmediate(leave);
   }
 
   async #depart(flights: readonly Flight<Value>[]): Promise<void> {
     for (const flight of flights) flight.begin();
+    this.#batchesAway += 1;
     try {
-      const missing = await this.#readRedis(flights.filter((flight) => !this.#landLocally(flight)));
+      const wanted = flights.filter((flight) => !this.#landLocally(flight));
+      if (wanted.length === 0) return;
+      // After a miss the next is likely: asking for the locks at once saves a look into Redis, and tells what is stored.
+      const missing = this.#plan.lock && this.#missedLast ? wanted : await this.#readRedis(wanted);
       if (missing.length === 0) return;
       if (this.#plan.lock) await this.#askToFill(missing);
       else await this.#readUnlocked(missing);
@@ -165,6 +186,8 @@ export class LayeredCache<Value> {
           this.#strikeOff(flight);
           flight.fail(error);
         }
+    } finally {
+      this.#batchesAway -= 1;
     }
   }
 
@@ -178,8 +201,8 @@ export class LayeredCache<Value> {
   /** Lands what Redis holds; answers the rest. */
   async #readRedis(flights: readonly Flight<Value>[]): Promise<readonly Flight<Value>[]> {
     if (!this.#plan.redis || flights.length === 0) return flights;
-    const found = await this.#fence.read(flights.map((flight) => flight.id));
-    return flights.filter((flight, index) => {
+    const found = await this.#fence.read(idsOf(flights));
+    const missing = flights.filter((flight, index) => {
       const raw = found[index];
       if (!raw) return true;
       try {
@@ -193,10 +216,12 @@ export class LayeredCache<Value> {
         return true;
       }
     });
+    this.#missedLast = missing.length > 0;
+    return missing;
   }
 
   async #askToFill(flights: readonly Flight<Value>[]): Promise<void> {
-    const { token, rights } = await this.#fence.take(flights.map((flight) => flight.id));
+    const { token, rights } = await this.#fence.take(idsOf(flights));
     const ours: Flight<Value>[] = [];
     const stored: Flight<Value>[] = [];
     const alone: Flight<Value>[] = [];

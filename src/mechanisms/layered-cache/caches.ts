@@ -3,6 +3,7 @@ import { randomToken } from "../../kernel/ids.ts";
 import { Subscriber } from "../../kernel/redis/index.ts";
 import { LayeredCache } from "./cache.ts";
 import { DiskLayer } from "./disk.ts";
+import type { Echo } from "./fence.ts";
 import { keys } from "./keys.ts";
 import { type CachePlan, COLLAB } from "./plan.ts";
 
@@ -33,6 +34,10 @@ export class LayeredCaches {
   readonly #caches = new Set<LayeredCache<never>>();
   readonly #warnedAt = new Map<string, number>();
   readonly #stopListening: () => void;
+  readonly #echoChannel = keys.caughtUp({ process: randomToken() });
+  readonly #echoes = new Map<string, () => void>();
+  #listening: Promise<void> | undefined;
+  #lastEcho = 0;
   readonly #unsubscribe: (() => Promise<void>)[] = [];
 
   constructor(context: CacheContext, options: { directory?: string } = {}) {
@@ -54,9 +59,10 @@ export class LayeredCaches {
     this.#caches.add(cache as unknown as LayeredCache<never>);
     const { channel } = plan;
     if (!channel) return cache;
+    await this.#listenToOurselves();
     const unsubscribe = await this.#subscriber.subscribe(channel.name, (frame) => {
       try {
-        cache.receive(channel.frames.decode(frame));
+        cache.receiveFrame(frame);
       } catch (error) {
         this.noteMalformed(channel.name, error);
       }
@@ -71,18 +77,36 @@ export class LayeredCaches {
     for (const cache of this.#caches) if (cache.tag === COLLAB) cache.evict();
   }
 
-  /**
-   * Resolves when every frame that was published before this call has been handled here: the server answers a new
-   * subscription behind them on the same connection. A subscriber that is away is not waited for; its reconnect evicts.
-   */
+  /** Something to say to ourselves: it comes back behind every frame that was published before it. */
+  async expectEcho(): Promise<Echo> {
+    await this.#listenToOurselves();
+    const message = String(++this.#lastEcho);
+    const back = new Promise<void>((resolve) => this.#echoes.set(message, resolve));
+    return {
+      channel: this.#echoChannel,
+      message,
+      heard: async () => {
+        const enough = new AbortController();
+        // A subscriber that is away is not waited for; its reconnect evicts.
+        await Promise.race([back, this.context.clock.sleep(CATCH_UP_PATIENCE, enough.signal)]);
+        enough.abort();
+        this.#echoes.delete(message);
+      },
+    };
+  }
+
+  /** Resolves when every frame that was published before this call has been handled here. */
   async caughtUp(): Promise<void> {
-    const given = new AbortController();
-    const subscribed = this.#subscriber
-      .subscribe(keys.caughtUp({ token: randomToken() }), () => {})
-      .then((unsubscribe) => void unsubscribe())
-      .catch(() => {});
-    await Promise.race([subscribed, this.context.clock.sleep(CATCH_UP_PATIENCE, given.signal)]);
-    given.abort();
+    const echo = await this.expectEcho();
+    await this.context.cacheRedis.commands.publish(echo.channel, echo.message);
+    await echo.heard();
+  }
+
+  async #listenToOurselves(): Promise<void> {
+    this.#listening ??= this.#subscriber
+      .subscribe(this.#echoChannel, (message) => this.#echoes.get(message.toString("latin1"))?.())
+      .then((unsubscribe) => void this.#unsubscribe.push(unsubscribe));
+    await this.#listening;
   }
 
   /** Counts a frame or value that could not be read, and says so once an hour and place. */

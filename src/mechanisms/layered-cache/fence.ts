@@ -1,6 +1,8 @@
 import type { KernelContext } from "../../kernel/context.ts";
 import { randomToken } from "../../kernel/ids.ts";
+import type { ChannelName } from "../../kernel/keyspace/index.ts";
 import { toBuffer } from "./local.ts";
+import { type OwnFill, OwnFills } from "./own-fills.ts";
 import type { CacheMessage, CachePlan } from "./plan.ts";
 import {
   type FillRight,
@@ -17,6 +19,13 @@ const LOCK_MS = 3000;
 
 export type FenceContext = Pick<KernelContext, "cacheRedis" | "log">;
 
+/** What a process says to itself behind its own frames; `heard` resolves when it has come back. */
+export interface Echo {
+  readonly channel: ChannelName;
+  readonly message: string;
+  heard(): Promise<void>;
+}
+
 /** The answer to asking for locks; `token` is what finishing or releasing them takes. */
 export interface FillRights {
   readonly token: string;
@@ -31,6 +40,8 @@ export interface FillRights {
 export class FillFence<Value> {
   readonly #plan: CachePlan<Value>;
   readonly #context: FenceContext;
+  readonly #ownFills = new OwnFills<Value>();
+  #framesCarryTime: boolean | undefined;
 
   constructor(plan: CachePlan<Value>, context: FenceContext) {
     if (plan.lock && (!plan.channel || plan.channel.pushes === false))
@@ -62,12 +73,18 @@ export class FillFence<Value> {
     const { redis, channel } = this.#plan;
     if (ids.length === 0) return [];
     const keys = this.#fillKeys(ids);
-    const frames = ids.map((id) => this.#frame({ kind: "fill", id, value: found.get(id)!, checkedAt }));
+    const values = ids.map((id) => this.#encode(found.get(id)!));
+    const frames = ids.map((id, at) => this.#frame({ kind: "fill", id, encoded: values[at]!, checkedAt }));
+    for (const [at, id] of ids.entries()) this.#expect(frames[at]!, id, found.get(id)!, checkedAt);
     try {
-      if (!redis) return await this.#redis.run(finishFill, keys, [token, channel!.name, ...frames]);
-      const items = ids.flatMap((id, at) => [this.#encode(found.get(id)!), frames[at]!]);
-      return await this.#redis.run(finishFillAndStore, keys, [token, channel!.name, redis.ttl * 1000, ...items]);
+      const items = redis ? values.flatMap((value, at) => [value, frames[at]!]) : frames;
+      const published = redis
+        ? await this.#redis.run(finishFillAndStore, keys, [token, channel!.name, redis.ttl * 1000, ...items])
+        : await this.#redis.run(finishFill, keys, [token, channel!.name, ...items]);
+      for (const [at, done] of published.entries()) if (!done) this.#ownFills.forget(frames[at]!);
+      return published;
     } catch (error) {
+      this.#ownFills.clear();
       // The values are good for those who asked; only nobody else will hear of them.
       this.#context.log.warn({ err: error, cache: this.#plan.name }, "a fill could not be published");
       return ids.map(() => false);
@@ -96,37 +113,60 @@ export class FillFence<Value> {
     const { commands, topology } = this.#redis;
     const sent: Promise<unknown>[] = [];
     for (const [id, value] of found) {
-      if (redis) sent.push(commands.set(topology.key(redis.key(id)), this.#encode(value), "PX", redis.ttl * 1000));
+      const encoded = this.#encode(value);
+      if (redis) sent.push(commands.set(topology.key(redis.key(id)), encoded, "PX", redis.ttl * 1000));
       if (channel && channel.pushes !== false)
-        sent.push(commands.publish(channel.name, this.#frame({ kind: "fill", id, value, checkedAt })));
+        sent.push(commands.publish(channel.name, this.#frame({ kind: "fill", id, encoded, checkedAt })));
     }
     await Promise.all(sent);
   }
 
   /** Removes what Redis holds of the ids, then tells every process. */
-  async purge(ids: readonly string[], minCheckedAt: number): Promise<void> {
+  async purge(ids: readonly string[], minCheckedAt: number, echo: Echo): Promise<void> {
     const { channel } = this.#plan;
     const keys = [...this.#values(ids), ...this.#locks(ids)];
     if (channel && channel.purges !== false) {
       const frames = ids.map((id) => this.#frame({ kind: "purge", ids: [id], minCheckedAt }));
-      await this.#redis.run(purge, keys, [channel.name, ...frames]);
-    } else if (keys.length > 0) await this.#redis.commands.del(...keys.map((key) => this.#redis.topology.key(key)));
+      await this.#redis.run(purge, keys, [channel.name, echo.channel, echo.message, ...frames]);
+    } else {
+      if (keys.length > 0) await this.#redis.commands.del(...keys.map((key) => this.#redis.topology.key(key)));
+      await this.#redis.commands.publish(echo.channel, echo.message);
+    }
   }
 
   /** Replaces what Redis holds of the ids, then tells every process. */
-  async push(values: readonly (readonly [string, Value])[], checkedAt: number): Promise<void> {
+  async push(values: readonly (readonly [string, Value])[], checkedAt: number, echo: Echo): Promise<void> {
     const { channel, redis } = this.#plan;
     if (!channel || channel.pushes === false) throw new TypeError(`cache ${this.#plan.name} has no channel for fills`);
     const ids = values.map(([id]) => id);
-    const frames = values.map(([id, value]) => this.#frame({ kind: "fill", id, value, checkedAt }));
+    const encoded = values.map(([, value]) => this.#encode(value));
+    const frames = ids.map((id, at) => this.#frame({ kind: "fill", id, encoded: encoded[at]!, checkedAt }));
+    const behind = [channel.name, echo.channel, echo.message] as const;
     if (!redis) {
       // Removing the locks fences off fills that began before; the frames are the new values.
-      await this.#redis.run(purge, this.#locks(ids), [channel.name, ...frames]);
+      await this.#redis.run(purge, this.#locks(ids), [...behind, ...frames]);
       return;
     }
-    const items = values.flatMap(([, value], at) => [this.#encode(value), frames[at]!]);
+    const items = encoded.flatMap((value, at) => [value, frames[at]!]);
     const keys = [...this.#values(ids), ...this.#locks(ids)];
-    await this.#redis.run(push, keys, [ids.length, redis.ttl * 1000, channel.name, ...items]);
+    await this.#redis.run(push, keys, [ids.length, redis.ttl * 1000, ...behind, ...items]);
+  }
+
+  /** The fill behind a frame that this process sent itself. */
+  recognise(raw: Buffer): OwnFill<Value> | undefined {
+    return this.#ownFills.recognise(raw);
+  }
+
+  /** Frames may have been lost. */
+  forgetOwnFills(): void {
+    this.#ownFills.clear();
+  }
+
+  #expect(frame: Buffer, id: string, value: Value, checkedAt: number): void {
+    // Where frames carry no time, their order alone counts, for our own as well.
+    this.#framesCarryTime ??=
+      (this.#plan.channel!.frames.decode(frame) as { checkedAt?: number }).checkedAt !== undefined;
+    this.#ownFills.expect(frame, { id, value, checkedAt: this.#framesCarryTime ? checkedAt : undefined });
   }
 
   get #redis() {
@@ -141,12 +181,18 @@ export class FillFence<Value> {
     return toBuffer(this.#plan.codec.encode(value));
   }
 
-  #frame(message: CacheMessage<Value>): Buffer {
+  #frame(message: CacheMessage): Buffer {
     return toBuffer(this.#plan.channel!.frames.encode(message));
   }
 
   #fillKeys(ids: readonly string[]): string[] {
-    return ids.flatMap((id) => [...this.#locks([id]), ...this.#values([id])]);
+    const { lock, redis } = this.#plan;
+    const keys: string[] = [];
+    for (const id of ids) {
+      keys.push(lock!.key(id), lock!.owner(id));
+      if (redis) keys.push(redis.key(id));
+    }
+    return keys;
   }
 
   #locks(ids: readonly string[]): string[] {

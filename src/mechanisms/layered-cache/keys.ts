@@ -1,8 +1,8 @@
 import { channel, family, text } from "../../kernel/keyspace/index.ts";
 
 export const keys = family("layered_cache", {
-  caughtUp: channel("layered_cache:caught_up:{token}", text, {
-    doc: "never published to: subscribing to it answers once every frame sent before has been received",
+  caughtUp: channel("layered_cache:caught_up:{process}", text, {
+    doc: "a process writes to itself here: when it reads its own message, it has handled every frame sent before",
     origin: "carillon",
   }),
 });

@@ -1,11 +1,12 @@
 import type { ChannelName, Codec, KeyName } from "../../kernel/keyspace/index.ts";
 
 /** What a frame on a cache channel says. Times are unix seconds; a frame without one is taken in the order it came. */
-export type CacheMessage<Value> =
+export type CacheMessage =
   | {
       readonly kind: "fill";
       readonly id: string;
-      readonly value: Value;
+      /** The value as the family's codec writes it: frames carry it as it is. */
+      readonly encoded: Buffer;
       /** When the source was read, or just before. */
       readonly checkedAt?: number;
     }
@@ -44,7 +45,7 @@ export interface CachePlan<Value> {
   readonly lock?: { key(id: string): KeyName<"string">; owner(id: string): KeyName<"string"> };
   readonly channel?: {
     readonly name: ChannelName;
-    readonly frames: Codec<CacheMessage<Value>>;
+    readonly frames: Codec<CacheMessage>;
     /** Default true: fills are published too. False: the channel only knows purges. */
     readonly pushes?: boolean;
     /** Default true. False: the channel only knows fills. */
@@ -57,10 +58,10 @@ export interface CachePlan<Value> {
 }
 
 /** A frame codec of another shape, seen as cache messages. */
-export function messages<Frame, Value>(
+export function messages<Frame>(
   frames: Codec<Frame>,
-  meaning: { write(message: CacheMessage<Value>): Frame; read(frame: Frame): CacheMessage<Value> },
-): Codec<CacheMessage<Value>> {
+  meaning: { write(message: CacheMessage): Frame; read(frame: Frame): CacheMessage },
+): Codec<CacheMessage> {
   return {
     shape: frames.shape,
     encode: (message) => frames.encode(meaning.write(message)),

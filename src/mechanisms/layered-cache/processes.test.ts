@@ -22,8 +22,8 @@ const cache = await new LayeredCaches(context).open({
   lock: { key: (id) => "many:lock:" + id, owner: (id) => "many:lock:" + id + ":owner" },
   redis: stored ? { key: (id) => "many:value:" + id, ttl: 60 } : undefined,
   channel: { name: "ps:many", frames: messages(taggedFrame, {
-    write: (m) => m.kind === "fill" ? { kind: "fill", uid: m.id, value: Buffer.from(m.value) } : { kind: "purge", uid: m.ids[0] },
-    read: (f) => f.kind === "fill" ? { kind: "fill", id: f.uid, value: f.value.toString() } : { kind: "purge", ids: [f.uid] },
+    write: (m) => m.kind === "fill" ? { kind: "fill", uid: m.id, value: m.encoded } : { kind: "purge", uid: m.ids[0] },
+    read: (f) => f.kind === "fill" ? { kind: "fill", id: f.uid, encoded: f.value } : { kind: "purge", ids: [f.uid] },
   }) },
   source: async (ids) => {
     await counting.commands.rpush("source:reads", ...ids);

@@ -63,7 +63,7 @@ export const purge = defineScript({
   name: "layered_cache.purge",
   file: script("purge"),
   keys: ["...keys"],
-  args: ["channel", "...frames"],
+  args: ["channel", "mirror", "echo", "...frames"],
   idempotent: true,
   reply: (raw: number) => raw,
 });
@@ -72,7 +72,7 @@ export const push = defineScript({
   name: "layered_cache.push",
   file: script("push"),
   keys: ["...keys"],
-  args: ["count", "ttl_ms", "channel", "...items"],
+  args: ["count", "ttl_ms", "channel", "mirror", "echo", "...items"],
   // A repeat could come after somebody else's purge and bring the value back that it undid.
   idempotent: false,
   reply: (raw: number) => raw,
