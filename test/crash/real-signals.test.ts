@@ -121,10 +121,9 @@ describe.concurrent("real processes and real signals", () => {
     await push("counted", JOBS);
     const plan = { settings: { concurrency: 20 } };
     const workers = [await startProcess(server, plan), await startProcess(server, plan)];
-    await eventually(async () => (await commands.hlen("test:ran")) > 1000);
+    await eventually(async () => (await commands.hlen("test:ran")) > 200);
+    expect(await commands.llen(jobKeys.hot())).toBeGreaterThan(0);
     await server.crashAndRestart();
-    const atCrash = await commands.hlen("test:ran");
-    expect(atCrash).toBeLessThan(JOBS);
     // Only takes whose reply was lost are still in their hands; everything else goes on.
     await eventually(async () => (await commands.exists(jobKeys.hot(), jobKeys.delayed())) === 0);
     expect(await commands.zcard(jobKeys.workers())).toBe(2);
