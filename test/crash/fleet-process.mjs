@@ -36,7 +36,7 @@ const sleepy = defineRunner({
   kwargs,
   run: async (ctx, { n }) => {
     await ctx.redis.commands.rpush("test:started", `${n}:${ctx.job.deliveries}`);
-    if (ctx.job.deliveries === 0 && !(await ctx.sleep(1000))) throw ctx.bounce();
+    if (ctx.job.deliveries === 0 && !(await ctx.sleep(1000))) throw new Error("interrupted");
   },
 });
 

@@ -147,7 +147,7 @@ async function expectWholeProgress(): Promise<void> {
   expect(progress?.events.map(({ seq }) => seq)).toEqual(progress?.events.map((_, index) => index + 1));
 }
 
-test("a worker that dies while it stops leaves every entry to others, the unstarted ones in order", async () => {
+test("a worker that dies while it stops still ends, and leaves every unfinished entry to others exactly once", async () => {
   const items = [1, 2, 3, 4, 5, 6];
   let ran: Ran = new Map();
   let stopped = false;

@@ -106,14 +106,11 @@ describe.concurrent("real processes and real signals", () => {
     child.kill("SIGTERM");
     expect(await child.ended).toMatchObject({ code: 0 });
     const left = await hot();
-    expect(left.map(({ kwargs }) => kwargs.n).sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, n) => n));
-    expect(
-      left
-        .filter(({ bounces }) => bounces === 1)
-        .map(({ kwargs }) => kwargs.n)
-        .sort(),
-    ).toEqual([0, 1, 2, 3]);
-    expect(left.filter(({ bounces }) => !bounces).map(({ kwargs }) => kwargs.n)).toEqual([4, 5, 6, 7, 8, 9, 10, 11]);
+    const interrupted = left.slice(0, 4);
+    expect(interrupted.map(({ kwargs }) => kwargs.n).sort()).toEqual([0, 1, 2, 3]);
+    expect(interrupted.every(({ bounces }) => bounces === 1)).toBe(true);
+    expect(left.slice(4).map(({ kwargs }) => kwargs.n)).toEqual([4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(left.slice(4).every(({ bounces }) => bounces === undefined)).toBe(true);
   }, 40_000);
 
   test("when Redis itself gets SIGKILL amid twenty thousand jobs, workers go on by themselves and none is lost", async () => {
