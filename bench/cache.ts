@@ -22,7 +22,7 @@ const PROCESSES = 4;
 const CONCURRENT_MISSES = 1000;
 const IN_FLIGHT = 100;
 const BATCH = 200;
-const INVALIDATIONS = 200;
+const INVALIDATIONS = 1000;
 const PEER = "bentocache";
 
 let serial = 0;
@@ -112,7 +112,7 @@ async function redisHits(ours: Ours, socketPath: string, inFlight: number): Prom
 }
 
 async function missesAndFills(ours: Ours, peer: Peer, inFlight: number): Promise<Row> {
-  const count = inFlight === 1 ? 1000 : 5000;
+  const count = inFlight === 1 ? 3000 : 10_000;
   const get = read(peer.bento);
   return await measure(ROUNDS, {
     metric: `miss and fill, ${inFlight} in flight`,

@@ -14,7 +14,7 @@ export interface CacheSurroundings {
   readonly context: Pick<KernelContext, "clock" | "cacheRedis" | "alerts" | "log">;
   readonly disk: DiskLayer | undefined;
   caughtUp(): Promise<void>;
-  expectEcho(): Promise<Echo>;
+  expectEcho(): Echo;
   noteMalformed(place: string, error: unknown): void;
 }
 
@@ -86,18 +86,18 @@ export class LayeredCache<Value> {
   /** Forgets ids everywhere; call it after the change is committed. When it returns, this process has forgotten too. */
   async purge(ids: string | readonly string[], minCheckedAt = this.#clock.now()): Promise<void> {
     for (const batch of batches(typeof ids === "string" ? [ids] : ids)) {
-      const echo = await this.#surroundings.expectEcho();
+      const echo = this.#plan.channel && this.#surroundings.expectEcho();
       await this.#fence.purge(batch, minCheckedAt, echo);
       this.receive({ kind: "purge", ids: batch, minCheckedAt });
       // A fill that Redis did before the purge may still be on its way to us; behind it come our purge and our echo.
-      await echo.heard();
+      await echo?.heard();
     }
   }
 
   /** Tells every process new values, read from the source at `checkedAt` or later. */
   async push(values: ReadonlyMap<string, Value>, checkedAt = this.#clock.now()): Promise<void> {
     for (const batch of batches([...values])) {
-      const echo = await this.#surroundings.expectEcho();
+      const echo = this.#surroundings.expectEcho();
       try {
         await this.#fence.push(batch, checkedAt, echo);
       } catch (error) {

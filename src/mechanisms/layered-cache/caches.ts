@@ -78,8 +78,7 @@ export class LayeredCaches {
   }
 
   /** Something to say to ourselves: it comes back behind every frame that was published before it. */
-  async expectEcho(): Promise<Echo> {
-    await this.#listenToOurselves();
+  expectEcho(): Echo {
     const message = String(++this.#lastEcho);
     const back = new Promise<void>((resolve) => this.#echoes.set(message, resolve));
     return {
@@ -97,7 +96,8 @@ export class LayeredCaches {
 
   /** Resolves when every frame that was published before this call has been handled here. */
   async caughtUp(): Promise<void> {
-    const echo = await this.expectEcho();
+    await this.#listenToOurselves();
+    const echo = this.expectEcho();
     await this.context.cacheRedis.commands.publish(echo.channel, echo.message);
     await echo.heard();
   }

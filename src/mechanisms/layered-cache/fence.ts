@@ -1,3 +1,4 @@
+import { Command } from "ioredis";
 import type { KernelContext } from "../../kernel/context.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import type { ChannelName } from "../../kernel/keyspace/index.ts";
@@ -54,7 +55,10 @@ export class FillFence<Value> {
   async read(ids: readonly string[]): Promise<readonly (Buffer | null)[]> {
     const { redis } = this.#plan;
     if (!redis) return ids.map(() => null);
-    return await this.#redis.commands.mgetBuffer(...ids.map((id) => this.#redis.topology.key(redis.key(id))));
+    const names = ids.map((id) => this.#redis.topology.key(redis.key(id)));
+    // Sent at once: the ids are a batch already, so waiting for others to pipeline with would only cost time.
+    const command = new Command("mget", names, { replyEncoding: null });
+    return (await this.#redis.commands.sendCommand(command)) as (Buffer | null)[];
   }
 
   async take(ids: readonly string[]): Promise<FillRights> {
@@ -122,16 +126,14 @@ export class FillFence<Value> {
   }
 
   /** Removes what Redis holds of the ids, then tells every process. */
-  async purge(ids: readonly string[], minCheckedAt: number, echo: Echo): Promise<void> {
+  async purge(ids: readonly string[], minCheckedAt: number, echo: Echo | undefined): Promise<void> {
     const { channel } = this.#plan;
     const keys = [...this.#values(ids), ...this.#locks(ids)];
-    if (channel && channel.purges !== false) {
-      const frames = ids.map((id) => this.#frame({ kind: "purge", ids: [id], minCheckedAt }));
+    if (channel && echo) {
+      const frames =
+        channel.purges === false ? [] : ids.map((id) => this.#frame({ kind: "purge", ids: [id], minCheckedAt }));
       await this.#redis.run(purge, keys, [channel.name, echo.channel, echo.message, ...frames]);
-    } else {
-      if (keys.length > 0) await this.#redis.commands.del(...keys.map((key) => this.#redis.topology.key(key)));
-      await this.#redis.commands.publish(echo.channel, echo.message);
-    }
+    } else if (keys.length > 0) await this.#redis.commands.del(...keys.map((key) => this.#redis.topology.key(key)));
   }
 
   /** Replaces what Redis holds of the ids, then tells every process. */
