@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "../kernel/clock.ts";
 import { type ObjectStore, objectStoreErrors, readAll } from "../providers/object-store.ts";
+import { seededRandom } from "./seeded-random.ts";
 
 export type StoreOperation = "put" | "get" | "head" | "delete" | "list";
 
@@ -115,15 +116,4 @@ function faultOf(message: string): Error {
   return (PERMANENT as readonly string[]).includes(message)
     ? objectStoreErrors.file_store_refused({ message })
     : objectStoreErrors.file_store_unavailable({ message, retryAfter: 5 });
-}
-
-/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -1,0 +1,144 @@
+import { isIP } from "node:net";
+import type { Clock } from "../kernel/clock.ts";
+import { defineErrors } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
+import { type MessageAction, perform } from "./actions.ts";
+import { Agenda } from "./agenda.ts";
+import { ExchangeServer } from "./exchange.ts";
+import { ExpoSimulator } from "./expo.ts";
+import { Inbox, type SandboxMessage } from "./inbox.ts";
+import { Knobs } from "./knobs.ts";
+import { seededRandom } from "./seeded-random.ts";
+import { SesSimulator } from "./ses.ts";
+import { SmtpSink } from "./smtp-sink.ts";
+import { SnsTopic } from "./sns.ts";
+import { type TwilioAccount, TwilioSimulator } from "./twilio.ts";
+
+export const sandboxErrors = defineErrors({
+  sandbox_must_be_local: {
+    status: 500,
+    doc: "The sandbox was told to listen on an address that others can reach.",
+    hint: "Give it 127.0.0.1 or ::1.",
+  },
+});
+
+export interface SandboxSecrets {
+  /** Without it Expo asks for no token. */
+  readonly expoAccessToken?: string;
+  readonly twilio?: TwilioAccount;
+  /** Without them the mail server takes anybody. */
+  readonly smtp?: { readonly user: string; readonly password: string };
+}
+
+export interface SandboxOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** An address of this machine alone. */
+  readonly host?: string;
+  /** 0 takes any free one. */
+  readonly port?: number;
+  readonly smtpPort?: number;
+  /** Where the house answers: webhooks are posted below it. */
+  readonly publicUrl: string;
+  readonly secrets?: SandboxSecrets;
+  /** The same seed and the same requests give the same ids and the same faults. */
+  readonly seed?: number;
+  /** How many messages the inbox keeps. */
+  readonly keep?: number;
+}
+
+export const SANDBOX_TWILIO: TwilioAccount = {
+  accountSid: `AC${"5a".repeat(16)}`,
+  authToken: "sandbox-auth-token",
+};
+
+/**
+ * Expo, Twilio, Amazon's mail service with its notifications, and a mail server, on this machine alone, speaking the real
+ * protocols. Real clients are pointed at `url` and `smtpUrl` and cannot tell the difference. What they send ends in the
+ * inbox; the knobs decide what goes wrong.
+ *
+ * Life: started (listening, the house's webhook asked to subscribe) -> closed. All state is in memory: a process that dies
+ * takes inbox, receipts and planned callbacks with it, and the house finds out as it would with a provider that forgot.
+ */
+export class Sandbox {
+  readonly url: string;
+  readonly smtpUrl: string;
+  readonly publicUrl: string;
+  readonly expo: ExpoSimulator;
+  readonly twilio: TwilioSimulator;
+  readonly ses: SesSimulator;
+  readonly inbox: Inbox;
+  readonly knobs: Knobs;
+  readonly #closing: () => Promise<void>;
+
+  private constructor(parts: Omit<Sandbox, "act" | "close">, closing: () => Promise<void>) {
+    this.url = parts.url;
+    this.smtpUrl = parts.smtpUrl;
+    this.publicUrl = parts.publicUrl;
+    this.expo = parts.expo;
+    this.twilio = parts.twilio;
+    this.ses = parts.ses;
+    this.inbox = parts.inbox;
+    this.knobs = parts.knobs;
+    this.#closing = closing;
+  }
+
+  static async start(options: SandboxOptions): Promise<Sandbox> {
+    const { clock, log, host = "127.0.0.1", secrets = {}, seed = 1 } = options;
+    if (!isLoopback(host))
+      throw sandboxErrors.sandbox_must_be_local({ message: `The sandbox cannot listen on ${host}.` });
+    const publicUrl = options.publicUrl.replace(/\/+$/, "");
+    const agenda = new Agenda(clock, log);
+    const knobs = new Knobs();
+    const inbox = new Inbox(clock, options.keep);
+    // Each part draws from a sequence of its own, so that traffic of one does not change the faults of another.
+    const parts = (index: number) => ({ clock, agenda, knobs, inbox, random: seededRandom(seed * 31 + index) });
+    const address = { url: "" };
+    const topic = new SnsTopic({
+      ...parts(1),
+      ownUrl: () => address.url,
+      endpoint: `${publicUrl}/api/1/emails/sns-mail`,
+    });
+    const expo = new ExpoSimulator({ ...parts(2), accessToken: secrets.expoAccessToken });
+    const twilio = new TwilioSimulator({
+      ...parts(3),
+      account: secrets.twilio ?? SANDBOX_TWILIO,
+      inboundUrl: `${publicUrl}/api/1/sms/inbound_webhook`,
+    });
+    const ses = new SesSimulator({ ...parts(4), topic });
+    const answering = [expo, twilio, ses].map((part) => part.answer.bind(part));
+    const server = await ExchangeServer.listen({ host, port: options.port ?? 0, log, answering });
+    try {
+      const smtp = await SmtpSink.listen({
+        ...parts(5),
+        host,
+        port: options.smtpPort ?? 0,
+        credentials: secrets.smtp,
+      });
+      address.url = server.url;
+      topic.subscribe();
+      const closing = async () => {
+        await Promise.all([agenda.close(), server.close(), smtp.close()]);
+      };
+      return new Sandbox({ url: server.url, smtpUrl: smtp.url, publicUrl, expo, twilio, ses, inbox, knobs }, closing);
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+  }
+
+  /** Lets something happen to a message that was sent. */
+  act(message: SandboxMessage, action: MessageAction): Promise<{ answered: number | null }> {
+    return perform(this, message, action);
+  }
+
+  close(): Promise<void> {
+    return this.#closing();
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, "").toLowerCase();
+  if (bare === "localhost" || bare === "::1") return true;
+  return isIP(bare.replace(/^::ffff:/, "")) === 4 && /^(::ffff:)?127\./.test(bare);
+}
