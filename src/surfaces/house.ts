@@ -15,7 +15,7 @@ import { Subscriber } from "../kernel/redis/index.ts";
 import { type AppliedMigration, type DomainMigrations, migrate } from "../kernel/sql/index.ts";
 import { AlertReporter, alertSettings } from "../mechanisms/alerts/index.ts";
 import { Locks } from "../mechanisms/lock/index.ts";
-import { openObjectStore } from "../providers/open-object-store.ts";
+import { openProviders } from "../providers/open-providers.ts";
 import {
   dataFolders,
   type OpenedRedis,
@@ -125,6 +125,15 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     });
     // What was reported at the end should still arrive.
     undo.push(() => alerts.settled());
+    const providers = await openProviders(config, {
+      clock,
+      log: options.log,
+      alerts,
+      redis: redis.connection,
+      dataDirectory: folders.root,
+      userAgent: `carillon/${version()}`,
+    });
+    undo.push(() => providers.close());
     const surroundings = {
       clock,
       config,
@@ -136,7 +145,7 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
       subscriber,
       sql: database.sql,
       hostname,
-      providers: { objectStore: await openObjectStore(config, { clock, dataDirectory: folders.root }) },
+      providers,
     };
     const jobs = new JobQueue(surroundings, {
       runners: domains.flatMap((room) => room.runners ?? []),

@@ -6,6 +6,7 @@ import { type Config, loadConfig, readDotenv, type Setting, settings } from "../
 import type { RedisAddress } from "../kernel/redis/index.ts";
 import { alertSettings } from "../mechanisms/alerts/index.ts";
 import { objectStoreSettings } from "../providers/open-object-store.ts";
+import { providerSettings } from "../providers/settings.ts";
 import { settings as httpSettings } from "./http/settings.ts";
 
 const SLOT = /^[A-Za-z0-9_.]{1,40}$/;
@@ -82,6 +83,7 @@ export function allSettings(): readonly Setting<unknown>[] {
     accessSettings,
     jobSettings,
     objectStoreSettings,
+    ...providerSettings,
     alertSettings,
     ...domains.map((room) => room.settings ?? {}),
   ];

@@ -23,7 +23,7 @@ export interface JobProcessPlan {
   readonly settings?: Partial<Record<keyof typeof jobSettings, unknown>>;
   readonly config?: readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
   readonly overrides?: Partial<KernelContext>;
-  readonly providers?: Providers;
+  readonly providers?: Partial<Providers>;
   readonly timezone?: string;
 }
 
@@ -39,7 +39,7 @@ export function jobProcess(house: TestContext, plan: JobProcessPlan): JobProcess
   const recurring = new RecurringSet(plan.recurring ?? [], plan.timezone ?? "America/Los_Angeles");
   const jobs = new JobQueue(base, { runners: plan.runners, recurring });
   const ctx = Object.defineProperties(
-    { jobs, locks: new Locks(base), catalogue: new Catalogue([]), providers: plan.providers ?? ({} as Providers) },
+    { jobs, locks: new Locks(base), catalogue: new Catalogue([]), providers: (plan.providers ?? {}) as Providers },
     Object.getOwnPropertyDescriptors(base),
   ) as unknown as JobProcess["ctx"];
   let stuck = false;

@@ -1,0 +1,107 @@
+import type { EmailMessage, EmailOutcome, EmailProvider, EmailQuota } from "./email.ts";
+import { type Carried, type ChainContext, ProviderChain, unconfigured } from "./provider-chain.ts";
+import type { PushMessage, PushProvider, ReceiptOutcome, TicketOutcome } from "./push.ts";
+import type { SmsFetchOutcome, SmsListOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
+
+/**
+ * Each channel over all of its providers, with the interface of a single one. What is sent says who carried it; whoever
+ * asks about it later passes that name, because ids of one provider mean nothing to another.
+ */
+export class PushChannel implements PushProvider {
+  readonly name = "push";
+  readonly #chain: ProviderChain<PushProvider>;
+
+  constructor(ctx: ChainContext, providers: readonly PushProvider[]) {
+    this.#chain = new ProviderChain(ctx, "push", providers);
+  }
+
+  async send(messages: readonly PushMessage[]): Promise<Carried<TicketOutcome>[]> {
+    const { result, provider } = await this.#chain.carry(
+      (one) => one.send(messages),
+      (outcomes) => outcomes,
+      () => messages.map((): TicketOutcome => ({ ...unconfigured("ClientErrorOther"), ticket: null })),
+    );
+    return result.map((outcome) => ({ ...outcome, provider }));
+  }
+
+  receipts(ids: readonly string[], carrier?: string | null): Promise<Map<string, ReceiptOutcome>> {
+    return this.#chain.ask(
+      carrier,
+      (one) => one.receipts(ids),
+      (found) => found.values(),
+      () => new Map(ids.map((id) => [id, { ...unconfigured("ClientErrorOther"), receipt: null }])),
+    );
+  }
+}
+
+export class SmsChannel implements SmsProvider {
+  readonly name = "sms";
+  readonly #chain: ProviderChain<SmsProvider>;
+
+  constructor(ctx: ChainContext, providers: readonly SmsProvider[]) {
+    this.#chain = new ProviderChain(ctx, "sms", providers);
+  }
+
+  async create(message: { to: string; body: string; statusCallback?: string }): Promise<Carried<SmsOutcome>> {
+    const { result, provider } = await this.#chain.carry(
+      (one) => one.create(message),
+      (outcome) => [outcome],
+      (): SmsOutcome => unconfigured("ClientErrorOther"),
+    );
+    return { ...result, provider };
+  }
+
+  fetch(sid: string, carrier?: string | null): Promise<SmsFetchOutcome> {
+    return this.#chain.ask(
+      carrier,
+      (one) => one.fetch(sid),
+      (outcome) => [outcome],
+      () => unconfigured("ClientErrorOther"),
+    );
+  }
+
+  list(query: { to: string; since: number }, carrier?: string | null): Promise<SmsListOutcome> {
+    return this.#chain.ask(
+      carrier,
+      (one) => one.list(query),
+      (outcome) => [outcome],
+      () => unconfigured("ClientErrorOther"),
+    );
+  }
+}
+
+export class EmailChannel implements EmailProvider {
+  readonly name = "email";
+  readonly #chain: ProviderChain<EmailProvider>;
+
+  constructor(ctx: ChainContext, providers: readonly EmailProvider[]) {
+    this.#chain = new ProviderChain(ctx, "email", providers);
+  }
+
+  /** Of the preferred provider; each accepted mail says it for the one that took it. */
+  get hasReceipts(): boolean {
+    return this.#chain.providers[0]?.hasReceipts ?? false;
+  }
+
+  async send(message: EmailMessage): Promise<Carried<EmailOutcome>> {
+    const { result, provider } = await this.#chain.carry(
+      (one) => one.send(message),
+      (outcome) => [outcome],
+      (): EmailOutcome => unconfigured("SESClientError"),
+    );
+    return { ...result, provider };
+  }
+
+  /** The preferred provider's, since the pace is set for the usual case. */
+  async quota(): Promise<EmailQuota | undefined> {
+    return this.#chain.providers[0]?.quota();
+  }
+
+  async reset(): Promise<void> {
+    await Promise.all(this.#chain.providers.map((provider) => provider.reset()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#chain.providers.map((provider) => provider.close()));
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Why a provider did not take a message. Providers never throw for what a provider or the network does: they answer with
+ * one of these, and callers decide on its fields alone.
+ */
+export interface Failure<Identifier extends string> {
+  readonly ok: false;
+  readonly identifier: Identifier;
+  /** The provider's own code where it gave one, such as `21610` or `SMTP550`. */
+  readonly subidentifier: string | null;
+  /** The same message may be taken if it is sent again later. */
+  readonly retryable: boolean;
+  /** For logs only: at most 2,000 characters, never decided on. */
+  readonly extra: string | null;
+  /** The provider refuses us, not the message: whoever sends puts the message back and stops. */
+  readonly credentials?: true;
+  /** Others would fare the same right now: wait before the next request. */
+  readonly backoff?: true;
+  /** The provider itself is in trouble: counts towards its circuit. */
+  readonly outage?: true;
+}
+
+const LONGEST_EXTRA = 2_000;
+
+/** Text for `extra`, cut where it is too long; whatever is not text is shown as JSON. */
+export function extraOf(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  return text.length <= LONGEST_EXTRA ? text : `${text.slice(0, LONGEST_EXTRA - 1)}…`;
+}
+
+/** An error with the causes behind it in one line, since `fetch failed` alone says nothing. */
+export function errorText(error: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = error; at instanceof Error && parts.length < 4; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    const text = at.message || at.name;
+    parts.push(typeof code === "string" && !text.includes(code) ? `${text} (${code})` : text);
+  }
+  return extraOf(parts.length > 0 ? parts.join(": ") : String(error));
+}

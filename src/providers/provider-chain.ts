@@ -1,0 +1,158 @@
+import type { KernelContext } from "../kernel/context.ts";
+import { type CircuitBreaker, isOpen, recordErrors } from "../mechanisms/circuit-breaker/index.ts";
+import type { Failure } from "./failure.ts";
+import { CIRCUIT_THRESHOLD, CIRCUIT_WINDOW, providerKeys } from "./keys.ts";
+
+/**
+ * The providers of one channel, in the order in which they are preferred.
+ *
+ * What is authoritative is each provider's circuit, in Redis and the same for all processes: ten outages within five
+ * minutes open it, and only time closes it. A call goes to the first provider whose circuit is closed. When all are open
+ * it goes to the first one all the same: a message that nobody tries is certainly not delivered, and the outcome says
+ * that it may be tried again. A call moves on to the next provider within itself only when the first one refused our
+ * credentials, because then the message was surely not taken; after an outage it may have been, and trying elsewhere
+ * could deliver it twice. A crash loses at most the note of one outage. Without Redis every circuit counts as closed.
+ */
+export class ProviderChain<P extends { readonly name: string }> {
+  readonly #ctx: ChainContext;
+  readonly #channel: ChannelName;
+  readonly #links: readonly Link<P>[];
+  readonly #toldAt = new Map<string, number>();
+
+  constructor(ctx: ChainContext, channel: ChannelName, providers: readonly P[]) {
+    this.#ctx = ctx;
+    this.#channel = channel;
+    this.#links = providers.map((provider) => ({
+      provider,
+      breaker: {
+        key: providerKeys.errors({ channel, provider: provider.name }),
+        window: CIRCUIT_WINDOW,
+        threshold: CIRCUIT_THRESHOLD,
+      },
+      open: false,
+      checkedAt: Number.NEGATIVE_INFINITY,
+    }));
+    const names = providers.map(({ name }) => name);
+    if (new Set(names).size < names.length)
+      throw new TypeError(`${channel} names a provider twice: ${names.join(", ")}`);
+  }
+
+  get providers(): readonly P[] {
+    return this.#links.map(({ provider }) => provider);
+  }
+
+  /** Has a provider do it, and says which. `outcomes` finds what the circuit must know in the result. */
+  async carry<R>(
+    call: (provider: P) => Promise<R>,
+    outcomes: (result: R) => Iterable<Outcome>,
+    withoutProvider: () => R,
+  ): Promise<{ readonly result: R; readonly provider: string | null }> {
+    let refused: { readonly result: R; readonly provider: string } | undefined;
+    for (const link of await this.#order()) {
+      const carried = await this.#call(link, call, outcomes);
+      if (!carried.refusesUs) return carried;
+      refused ??= carried;
+    }
+    if (refused) return refused;
+    this.#tell("none", `${this.#channel} has no provider: its messages wait until one is configured`);
+    return { result: withoutProvider(), provider: null };
+  }
+
+  /** Asks about what a provider already took: nobody else knows it. An unknown name means the preferred provider. */
+  async ask<R>(
+    carrier: string | null | undefined,
+    call: (provider: P) => Promise<R>,
+    outcomes: (result: R) => Iterable<Outcome>,
+    withoutProvider: () => R,
+  ): Promise<R> {
+    const link = this.#links.find(({ provider }) => provider.name === carrier) ?? this.#links[0];
+    if (!link) return withoutProvider();
+    return (await this.#call(link, call, outcomes)).result;
+  }
+
+  async #call<R>(link: Link<P>, call: (provider: P) => Promise<R>, outcomes: (result: R) => Iterable<Outcome>) {
+    const { name } = link.provider;
+    const result = await call(link.provider);
+    const failures = [...outcomes(result)];
+    if (failures.some((outcome) => !outcome.ok && outcome.outage)) await this.#note(link);
+    const refusesUs = failures.length > 0 && failures.every((outcome) => !outcome.ok && outcome.credentials);
+    if (refusesUs) this.#tell(name, `${name} refuses our credentials for ${this.#channel}; its messages are put back`);
+    return { result, provider: name, refusesUs };
+  }
+
+  /** Closed circuits first, open ones as the last resort. A lone provider needs no look at its circuit. */
+  async #order(): Promise<readonly Link<P>[]> {
+    if (this.#links.length < 2) return this.#links;
+    const open = await Promise.all(this.#links.map((link) => this.#isOpen(link)));
+    return [...this.#links.filter((_, at) => !open[at]), ...this.#links.filter((_, at) => open[at])];
+  }
+
+  async #isOpen(link: Link<P>): Promise<boolean> {
+    const now = this.#ctx.clock.monotonic();
+    if (now - link.checkedAt < FRESH) return link.open;
+    link.open = await this.#safely(() => isOpen(this.#ctx, link.breaker));
+    link.checkedAt = now;
+    return link.open;
+  }
+
+  async #note(link: Link<P>): Promise<void> {
+    const before = link.open;
+    link.open = await this.#safely(() => recordErrors(this.#ctx, link.breaker));
+    link.checkedAt = this.#ctx.clock.monotonic();
+    if (!link.open || before) return;
+    const others = this.#links.length > 1 ? "others take over" : "there is no other";
+    this.#ctx.alerts.warning(
+      "providers:circuit_open",
+      `${link.provider.name} failed ${CIRCUIT_THRESHOLD} times within ${CIRCUIT_WINDOW} s for ${this.#channel}; ${others}`,
+    );
+  }
+
+  /** The outcome of a message must never be lost because its circuit could not be read or written. */
+  async #safely(ask: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await ask();
+    } catch (error) {
+      this.#ctx.log.warn({ err: error, channel: this.#channel }, "a provider's circuit could not be asked");
+      return false;
+    }
+  }
+
+  #tell(about: string, text: string): void {
+    const now = this.#ctx.clock.monotonic();
+    if (now - (this.#toldAt.get(about) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY) return;
+    this.#toldAt.set(about, now);
+    this.#ctx.alerts.warning("providers:credentials", text, { urgent: true });
+  }
+}
+
+export type ChannelName = "push" | "sms" | "email";
+export type ChainContext = Pick<KernelContext, "redis" | "clock" | "log" | "alerts">;
+
+/** An outcome together with the name of the provider that the message was given to; null: there is none. */
+export type Carried<O> = O & { readonly provider: string | null };
+
+type Outcome = { readonly ok: true } | Failure<string>;
+
+interface Link<P> {
+  readonly provider: P;
+  readonly breaker: CircuitBreaker;
+  open: boolean;
+  /** By the monotonic clock. */
+  checkedAt: number;
+}
+
+/** Seconds that a process trusts what it read of a circuit, so that a busy channel does not ask for every message. */
+const FRESH = 1;
+const TELL_EVERY = 3600;
+
+/** What a message meets that no provider was configured for: nothing is wrong with it, so it waits. */
+export function unconfigured<I extends string>(identifier: I): Failure<I> {
+  return {
+    ok: false,
+    identifier,
+    subidentifier: null,
+    retryable: false,
+    extra: "no provider is configured",
+    credentials: true,
+  };
+}

@@ -1,0 +1,93 @@
+import { isRecord, jsonOf } from "./http-exchange.ts";
+
+/** What SES tells through a topic about a mail that it had accepted. */
+export type SesNotification =
+  | { readonly kind: "event"; readonly event: MailEvent }
+  /** Understood, and of no use here. */
+  | { readonly kind: "ignored"; readonly type: string }
+  | { readonly kind: "unprocessable"; readonly reason: string };
+
+export interface MailEvent {
+  readonly messageId: string;
+  readonly notification:
+    | { readonly type: "Delivery" }
+    | {
+        readonly type: "Bounce";
+        readonly reason: { readonly primary: "Permanent" | "Transient" | "Undetermined"; readonly secondary: string };
+        readonly destination: readonly string[];
+        readonly bounced_recipients: readonly string[];
+      }
+    | {
+        readonly type: "Complaint";
+        readonly feedback_type: string | null;
+        readonly destination: readonly string[];
+        readonly complained_recipients: readonly string[];
+      };
+}
+
+const IGNORED = new Set([
+  "Send",
+  "Open",
+  "Click",
+  "DeliveryDelay",
+  "Rendering Failure",
+  "Subscription",
+  "AmazonSnsSubscriptionSucceeded",
+]);
+/** Sent as plain text when a topic is connected to an identity. */
+const VALIDATION = /^Successfully validated SNS topic/;
+const PRIMARY = ["Permanent", "Transient", "Undetermined"] as const;
+const SECONDARY = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Reads the `Message` of a verified envelope. Unknown fields are ignored, since Amazon adds some from time to time. */
+export function sesNotificationOf(message: string): SesNotification {
+  if (VALIDATION.test(message)) return { kind: "ignored", type: "validation" };
+  const body = jsonOf(Buffer.from(message));
+  if (!isRecord(body)) return { kind: "unprocessable", reason: "the message is not a JSON object" };
+  const type = body.notificationType ?? body.eventType;
+  if (typeof type !== "string") return { kind: "unprocessable", reason: "the message has no type" };
+  if (IGNORED.has(type)) return { kind: "ignored", type };
+  const mail = isRecord(body.mail) ? body.mail : {};
+  const { messageId } = mail;
+  if (typeof messageId !== "string" || messageId === "")
+    return { kind: "unprocessable", reason: `a ${type} without mail.messageId` };
+  const notification = notificationOf(type, body, textsIn(mail.destination));
+  if (typeof notification === "string") return { kind: "unprocessable", reason: notification };
+  return { kind: "event", event: { messageId, notification } };
+}
+
+function notificationOf(
+  type: string,
+  body: Readonly<Record<string, unknown>>,
+  destination: readonly string[],
+): MailEvent["notification"] | string {
+  if (type === "Delivery") return { type };
+  if (type === "Reject")
+    return {
+      type: "Bounce",
+      reason: { primary: "Transient", secondary: "ContentRejected" },
+      destination,
+      bounced_recipients: [],
+    };
+  if (type === "Bounce") {
+    if (!isRecord(body.bounce)) return "a Bounce without bounce";
+    const { bounceType, bounceSubType, bouncedRecipients } = body.bounce;
+    const primary = PRIMARY.find((known) => known === bounceType);
+    if (primary === undefined) return `a Bounce of the unknown type ${JSON.stringify(bounceType)}`;
+    const secondary = typeof bounceSubType === "string" && SECONDARY.test(bounceSubType) ? bounceSubType : "Other";
+    return { type, reason: { primary, secondary }, destination, bounced_recipients: recipientsIn(bouncedRecipients) };
+  }
+  if (type === "Complaint") {
+    if (!isRecord(body.complaint)) return "a Complaint without complaint";
+    const { complaintFeedbackType, complainedRecipients } = body.complaint;
+    const feedback_type = typeof complaintFeedbackType === "string" ? complaintFeedbackType : null;
+    return { type, feedback_type, destination, complained_recipients: recipientsIn(complainedRecipients) };
+  }
+  return `the unknown type ${type}`;
+}
+
+const textsIn = (list: unknown): string[] =>
+  Array.isArray(list) ? list.filter((item): item is string => typeof item === "string") : [];
+
+const recipientsIn = (list: unknown): string[] =>
+  Array.isArray(list) ? textsIn(list.map((item) => (isRecord(item) ? item.emailAddress : undefined))) : [];

@@ -1,0 +1,115 @@
+import { z } from "zod";
+import { settings } from "../kernel/config.ts";
+
+const WebAddress = z.string().refine((value) => /^https?:\/\//.test(value) && URL.canParse(value), {
+  message: "must be an address such as https://api.example.com",
+});
+const webAddress = (name: string, plan: { default: string; doc: string }) => ({
+  ...settings.text(name, plan),
+  schema: WebAddress,
+});
+const optionalWebAddress = (name: string, plan: { doc: string }) => ({
+  ...settings.optionalText(name, plan),
+  schema: WebAddress.optional(),
+});
+const preferred = "in the order in which they are preferred; unset, its messages wait";
+
+export const pushSettings = {
+  provider: settings.listOf("push.provider", z.enum(["expo"]), {
+    default: [],
+    doc: `Providers of push notifications: expo, ${preferred}`,
+  }),
+  timeout: settings.seconds("push.timeout", {
+    default: 20,
+    min: 0.1,
+    doc: "How long a request to a push provider may take",
+  }),
+  expoBaseUrl: webAddress("push.expo.baseUrl", {
+    default: "https://exp.host",
+    doc: "Where the push service of Expo answers",
+  }),
+  expoAccessToken: settings.optionalText("push.expo.accessToken", {
+    doc: "Access token of the Expo project; needed when its enhanced push security is on",
+    secret: true,
+  }),
+};
+
+export const smsSettings = {
+  provider: settings.listOf("sms.provider", z.enum(["twilio"]), {
+    default: [],
+    doc: `Providers of text messages: twilio, ${preferred}`,
+  }),
+  timeout: settings.seconds("sms.timeout", {
+    default: 20,
+    min: 0.1,
+    doc: "How long a request to a provider of text messages may take",
+  }),
+  twilioBaseUrl: webAddress("sms.twilio.baseUrl", {
+    default: "https://api.twilio.com",
+    doc: "Where the API of Twilio answers",
+  }),
+  twilioAccountSid: settings.optionalText("sms.twilio.accountSid", { doc: "The Twilio account, AC and 32 digits" }),
+  twilioAuthToken: settings.optionalText("sms.twilio.authToken", {
+    doc: "The secret of the Twilio account; also what its webhooks are signed with",
+    secret: true,
+  }),
+  twilioMessagingServiceSid: settings.optionalText("sms.twilio.messagingServiceSid", {
+    doc: "The messaging service that picks the sender of each text, MG and 32 digits",
+  }),
+};
+
+export const emailSettings = {
+  provider: settings.listOf("email.provider", z.enum(["ses", "smtp"]), {
+    default: [],
+    doc: `Providers of email: ses and smtp, ${preferred}`,
+  }),
+  timeout: settings.seconds("email.timeout", {
+    default: 10,
+    min: 0.1,
+    doc: "How long a request to SES, or one step of a conversation with an SMTP server, may take",
+  }),
+  deliverOnlyTo: settings.listOf("email.deliverOnlyTo", z.string(), {
+    default: [],
+    doc: "Addresses and domains that may be written to, all others being refused: for installations that only try things out. Unset = everybody",
+  }),
+  sesRegion: settings.text("email.ses.region", { default: "us-east-1", doc: "Region of Amazon SES" }),
+  sesEndpoint: optionalWebAddress("email.ses.endpoint", {
+    doc: "Where the API of SES answers; unset, Amazon's own address for the region",
+  }),
+  sesAccessKeyId: settings.optionalText("email.ses.accessKeyId", {
+    doc: "Access key for SES; unset, the platform's own credentials are used",
+  }),
+  sesSecretAccessKey: settings.optionalText("email.ses.secretAccessKey", {
+    doc: "Secret that belongs to the access key",
+    secret: true,
+  }),
+  sesConfigurationSet: settings.optionalText("email.ses.configurationSet", {
+    doc: "Configuration set that each mail names; it decides which topic hears of deliveries, bounces and complaints",
+  }),
+  snsTopicArns: settings.listOf("email.sns.topicArns", z.string().regex(/^arn:/, "must begin with arn:"), {
+    default: [],
+    doc: "Topics of Amazon SNS that may report on mails; unset, reports are refused",
+  }),
+  snsBaseUrl: optionalWebAddress("email.sns.baseUrl", {
+    doc: "Where certificates and confirmations of a simulated topic live. Never set it with a real one: whoever answers there can forge reports",
+  }),
+  smtpHost: settings.optionalText("email.smtp.host", { doc: "Server that takes mail over SMTP" }),
+  smtpPort: settings.integer("email.smtp.port", { default: 587, min: 1, max: 65_535, doc: "Its port" }),
+  smtpSecure: settings.oneOf("email.smtp.secure", ["auto", "true", "false"], {
+    default: "auto",
+    doc: "Whether TLS begins with the first byte; auto: on port 465 only. Otherwise the connection is upgraded first, and must be unless the server is on this machine",
+  }),
+  smtpUser: settings.optionalText("email.smtp.user", { doc: "User name for the SMTP server" }),
+  smtpPassword: settings.optionalText("email.smtp.password", { doc: "Password for the SMTP server", secret: true }),
+  smtpDkimDomain: settings.optionalText("email.smtp.dkimDomain", {
+    doc: "Domain in whose name mails over SMTP are signed; unset, the server signs or nobody does",
+  }),
+  smtpDkimSelector: settings.optionalText("email.smtp.dkimSelector", { doc: "Selector of the published DKIM key" }),
+  smtpDkimPrivateKey: settings.optionalText("email.smtp.dkimPrivateKey", {
+    doc: "Private DKIM key in PEM form",
+    secret: true,
+  }),
+};
+
+/** All settings of all providers of messages, for the list of every setting there is. */
+export const providerSettings = [pushSettings, smsSettings, emailSettings];
