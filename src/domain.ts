@@ -5,7 +5,8 @@ import type { Setting } from "./kernel/config.ts";
 import type { ErrorFactory } from "./kernel/errors.ts";
 import type { Invariant } from "./kernel/keyspace/invariant.ts";
 import { defineRoute, type Route } from "./kernel/route.ts";
-import type { Migration } from "./kernel/sql/index.ts";
+import type { DomainMigrations, Migration } from "./kernel/sql/index.ts";
+import type { StatsFamily } from "./mechanisms/dated-counters/index.ts";
 
 /**
  * A domain is a room with the same doors everywhere; its `index.ts` is one call of `domain` that says which doors it has.
@@ -18,6 +19,8 @@ export interface Domain {
   readonly settings?: Readonly<Record<string, Setting<never> | Setting<unknown>>>;
   readonly errors?: Readonly<Record<string, ErrorFactory>>;
   readonly migrations?: readonly Migration[];
+  /** What the room counts by day, from `stats.ts`: each brings its keys, its table, its rotation and its charts. */
+  readonly stats?: readonly StatsFamily[];
   readonly runners?: readonly AnyRunner[];
   readonly recurring?: readonly RecurringJob[];
   readonly routes?: readonly Route<Context>[];
@@ -46,7 +49,16 @@ export interface ProcessRoles {
 export function domain<const D extends Domain>(plan: D): D {
   if (!/^[a-z][a-z_]*$/.test(plan.name))
     throw new TypeError(`${plan.name} is not a domain name: lowercase and underscores`);
-  return plan;
+  // The keys of its statistics are the room's own, as if its `keys.ts` had spelled them.
+  return plan.stats ? { ...plan, keys: [...(plan.keys ?? []), ...plan.stats.map(({ keys }) => keys)] } : plan;
+}
+
+/** The steps of a room's tables: its own, then those of each family of statistics, which are numbered for themselves. */
+export function migrationsOf({ name, migrations, stats = [] }: Domain): readonly DomainMigrations[] {
+  return [
+    ...(migrations ? [{ domain: name, migrations }] : []),
+    ...stats.map((family) => ({ domain: `stats:${family.name}`, migrations: family.migrations })),
+  ];
 }
 
 /** Declares a route of a room: `route({ method, path, access, summary, schemas, handle })`. */

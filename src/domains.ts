@@ -5,7 +5,9 @@ import { externalApis } from "./infrastructure/external_apis/index.ts";
 import { files } from "./infrastructure/files/index.ts";
 import { jobs } from "./infrastructure/jobs/index.ts";
 import { operations } from "./infrastructure/operations/index.ts";
+import { sandbox } from "./infrastructure/sandbox/index.ts";
 import { signingKeys } from "./infrastructure/signing_keys/index.ts";
+import { statisticsDomain } from "./insight/statistics/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
@@ -18,4 +20,6 @@ export const domains: readonly Domain[] = [
   deployments,
   externalApis,
   signingKeys,
+  sandbox,
+  statisticsDomain(() => domains),
 ];

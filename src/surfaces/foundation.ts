@@ -63,6 +63,7 @@ export function dataFolders(config: Config) {
     sqlSocket: root,
     sqlOwner: join(root, "sql-owner.pid"),
     instances: join(root, "instances"),
+    cache: join(root, "cache"),
   };
 }
 

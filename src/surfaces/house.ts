@@ -1,4 +1,5 @@
-import type { ProcessRoles } from "../domain.ts";
+import { join } from "node:path";
+import { migrationsOf, type ProcessRoles } from "../domain.ts";
 import { domains } from "../domains.ts";
 import { withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
@@ -14,6 +15,8 @@ import { type Instance, type InstanceRole, reserveInstance } from "../kernel/pro
 import { Subscriber } from "../kernel/redis/index.ts";
 import { type AppliedMigration, type DomainMigrations, migrate } from "../kernel/sql/index.ts";
 import { AlertReporter, alertSettings } from "../mechanisms/alerts/index.ts";
+import { statisticsSettings } from "../mechanisms/dated-counters/index.ts";
+import { cacheSettings } from "../mechanisms/layered-cache/index.ts";
 import { Locks } from "../mechanisms/lock/index.ts";
 import { openProviders } from "../providers/open-providers.ts";
 import {
@@ -96,13 +99,16 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
   try {
     prepareDataFolder(options.config);
     const folders = dataFolders(options.config);
-    const config = withRootSecret(options.config, folders.root);
     const instance = reserveInstance({
       directory: folders.instances,
       role: options.role,
-      slot: options.role === "cli" ? undefined : config.get(houseSettings.instance),
+      slot: options.role === "cli" ? undefined : options.config.get(houseSettings.instance),
     });
     undo.push(() => instance.release());
+    const config = withCacheFolder(
+      withRootSecret(options.config, folders.root),
+      join(folders.cache, `${options.role}-${instance.slot}`),
+    );
     const redis = await openStateRedis(config, clock);
     undo.push(() => redis.close());
     // Before Redis is closed: the last process to leave must see no other, itself included.
@@ -151,7 +157,7 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
       runners: domains.flatMap((room) => room.runners ?? []),
       recurring: new RecurringSet(
         domains.flatMap((room) => room.recurring ?? []),
-        config.get(houseSettings.statisticsTimezone),
+        config.get(statisticsSettings.timezone),
       ),
     });
     const declared = catalogue();
@@ -283,7 +289,12 @@ export function catalogue(): Catalogue {
 
 /** The tables of every room, in the order of the floor plan. */
 export function migrationPlan(): readonly DomainMigrations[] {
-  return domains.flatMap(({ name, migrations }) => (migrations ? [{ domain: name, migrations }] : []));
+  return domains.flatMap(migrationsOf);
+}
+
+/** Every instance keeps its cached copies apart, below the data folder unless a setting says where. */
+function withCacheFolder(config: Config, folder: string): Config {
+  return config.get(cacheSettings.folder) === undefined ? config.with([cacheSettings.folder, folder]) : config;
 }
 
 /** A server that throws away keys to make room would throw away queues. */

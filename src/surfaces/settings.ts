@@ -5,6 +5,8 @@ import { jobSettings } from "../jobs/settings.ts";
 import { type Config, loadConfig, readDotenv, type Setting, settings } from "../kernel/config.ts";
 import type { RedisAddress } from "../kernel/redis/index.ts";
 import { alertSettings } from "../mechanisms/alerts/index.ts";
+import { statisticsSettings } from "../mechanisms/dated-counters/index.ts";
+import { cacheSettings } from "../mechanisms/layered-cache/index.ts";
 import { objectStoreSettings } from "../providers/open-object-store.ts";
 import { providerSettings } from "../providers/settings.ts";
 import { settings as httpSettings } from "./http/settings.ts";
@@ -65,14 +67,6 @@ export const houseSettings = {
     default: "auto",
     doc: "how log lines look: json for machines, pretty for people; auto is pretty in a terminal",
   }),
-  statisticsTimezone: {
-    ...settings.text("stats.timezone", {
-      env: "CARILLON_STATISTICS_TZ",
-      default: "America/Los_Angeles",
-      doc: "the IANA timezone in which the days of statistics begin and end and in which nightly jobs run. Do not change it once there are statistics",
-    }),
-    schema: z.string().refine(isTimezone, "is not a timezone of the IANA database, such as Europe/Berlin"),
-  },
 };
 
 /** Every setting there is, in the order in which a reader wants them: the house's, the jobs', then room by room. */
@@ -84,6 +78,8 @@ export function allSettings(): readonly Setting<unknown>[] {
     jobSettings,
     objectStoreSettings,
     ...providerSettings,
+    cacheSettings,
+    statisticsSettings,
     alertSettings,
     ...domains.map((room) => room.settings ?? {}),
   ];
@@ -139,14 +135,4 @@ function checked(
     if (message) context.addIssue({ code: "custom", message });
   });
   return { ...declared, schema: schema.optional() };
-}
-
-function isTimezone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: name });
-    // Offsets such as +02:00 are accepted above, but have no clock changes and no name.
-    return /^[A-Za-z]/.test(name);
-  } catch {
-    return false;
-  }
 }

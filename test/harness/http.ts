@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import type { FastifyInstance, LightMyRequestResponse } from "fastify";
 import { type Logger, pino } from "pino";
-import type { Domain } from "../../src/domain.ts";
+import { type Domain, migrationsOf } from "../../src/domain.ts";
 import { access } from "../../src/infrastructure/access/index.ts";
 import { createAdminToken } from "../../src/infrastructure/access/service.ts";
 import { settings as accessSettings } from "../../src/infrastructure/access/settings.ts";
@@ -66,10 +66,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
       log: { value: logInto(lines), enumerable: true },
     },
   ) as unknown as TestServer["ctx"];
-  await migrate(
-    ctx.sql,
-    domains.flatMap(({ name, migrations }) => (migrations ? [{ domain: name, migrations }] : [])),
-  );
+  await migrate(ctx.sql, domains.flatMap(migrationsOf));
   const app = await buildServer(ctx, domains, options.server);
   const others: FastifyInstance[] = [];
   const { token: admin } = await createAdminToken(ctx, { label: "test" });

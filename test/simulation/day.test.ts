@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { migrationsOf } from "../../src/domain.ts";
 import { domains } from "../../src/domains.ts";
 import { settings as accessSettings } from "../../src/infrastructure/access/settings.ts";
 import { putFile, queueDelete, startUpload, uploadPart } from "../../src/infrastructure/files/service.ts";
@@ -29,10 +30,7 @@ let disk: DiskStore;
 let store: FaultyObjectStore;
 beforeAll(async () => {
   house = await openTestContext({ sql: true, ttlGrain: 10 });
-  await migrate(
-    house.sql,
-    domains.map(({ name, migrations = [] }) => ({ domain: name, migrations })),
-  );
+  await migrate(house.sql, domains.flatMap(migrationsOf));
   directory = mkdtempSync(join(tmpdir(), "carillon-simulation-"));
   disk = await DiskStore.open({ directory, bucket: "carillon", clock: house.clock });
   const failing = { rate: FAULTS, fault: "SlowDown" } as const;

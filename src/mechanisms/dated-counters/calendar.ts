@@ -1,4 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
+import type { KernelContext } from "../../kernel/context.ts";
+import { statisticsSettings } from "./settings.ts";
 
 /** How long a family's days stay open, in local days with today included, and the seconds of grace after midnight. */
 export interface Holding {
@@ -6,9 +8,9 @@ export interface Holding {
   readonly grace?: number;
 }
 
-const DEFAULT_GRACE = 600;
+export const DEFAULT_GRACE = 600;
 /** Clocks of two instances may differ by this much: a day rotates only when it is closed on all of them. */
-const SKEW = 300;
+export const SKEW = 300;
 const DAY = 86_400;
 /** Zones change their offset on quarter hours only. */
 const QUARTER = 900;
@@ -94,6 +96,19 @@ export class StatisticsCalendar {
     this.#offsets.set(quarter, offset);
     return offset;
   }
+}
+
+const calendars = new Map<string, StatisticsCalendar>();
+
+/** The calendar of the installation. */
+export function calendarOf({ config }: Pick<KernelContext, "config">): StatisticsCalendar {
+  return calendarIn(config.get(statisticsSettings.timezone));
+}
+
+export function calendarIn(timezone: string): StatisticsCalendar {
+  const calendar = calendars.get(timezone) ?? new StatisticsCalendar(timezone);
+  calendars.set(timezone, calendar);
+  return calendar;
 }
 
 /** `2022-12-05` for 19331. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from "kysely";
 import { canonicalJson, type KeyName } from "../../kernel/keyspace/index.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
-import { type Holding, isoDate } from "./calendar.ts";
+import { type Holding, isoDate, type StatisticsCalendar } from "./calendar.ts";
 
 /** What Redis held for one day: by slot, the counts of a hash, or the one count of a string counter. */
 export type Snapshot = Readonly<Record<string, Readonly<Record<string, number>> | number>>;
@@ -10,6 +10,7 @@ export interface DayToStore {
   readonly date: number;
   readonly snapshot: Snapshot;
   readonly now: number;
+  readonly calendar: StatisticsCalendar;
 }
 
 /** Counters that are moved into SQL day by day: what `rotate` needs to know of them. */
@@ -29,6 +30,12 @@ export interface RotatedCounters extends Holding {
 export interface EventPlan {
   /** The form of its breakdown's keys, such as `{currency}`; an event without one has no breakdown. */
   readonly by?: string;
+  /** Its breakdown has many keys that are mostly zero: charts name only the days on which a key was counted. */
+  readonly sparse?: boolean;
+  /** The step of the table that added it: 1, the default, for those that came with the table. */
+  readonly since?: number;
+  /** The step of the table that added its breakdown, where that came later. */
+  readonly bySince?: number;
 }
 
 type KeyOf<Parameters, Type extends "hash" | "string"> = ((parameters: Parameters) => KeyName<Type>) & {
@@ -55,7 +62,11 @@ export interface DailyStatsPlan<Events extends Readonly<Record<string, EventPlan
     readonly earliest: () => KeyName<"string">;
   };
   /** Columns that are not counted but looked up when the day is stored. */
-  computed?(tx: Transaction<never>, date: number): Promise<Readonly<Record<string, number>>>;
+  computed?(
+    tx: Transaction<never>,
+    date: number,
+    calendar: StatisticsCalendar,
+  ): Promise<Readonly<Record<string, number>>>;
 }
 
 const DAY_SLOT = "day";
@@ -101,7 +112,7 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
       const unknown = Object.entries(day).filter(([event]) => !(event in plan.events));
       return { mismatches, leftover: unknown.length > 0 ? Object.fromEntries(unknown) : null };
     },
-    async store(tx, { date, snapshot, now }) {
+    async store(tx, { date, snapshot, now, calendar }) {
       const day = hashOf(snapshot, DAY_SLOT);
       const counts = names.map((event) => ({
         column: event,
@@ -113,7 +124,7 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
         value: sql`${canonicalJson(hashOf(snapshot, EXTRA_SLOT + event))}::jsonb`,
         merge: plusEach(plan.table, `${event}_breakdown`),
       }));
-      const computed = Object.entries((await plan.computed?.(tx, date)) ?? {}).map(([column, value]) => ({
+      const computed = Object.entries((await plan.computed?.(tx, date, calendar)) ?? {}).map(([column, value]) => ({
         column,
         value: sql`${value}::integer`,
         merge: sql`excluded.${sql.ref(column)}`,
@@ -162,10 +173,10 @@ export function createStatsTable(
   options: { readonly computed?: readonly string[] } = {},
 ): string {
   const columns = Object.entries(stats.events).flatMap(([event, { by }]) => [
-    `${event} integer not null default 0`,
-    ...(by === undefined ? [] : [`${event}_breakdown jsonb not null default '{}'`]),
+    countColumn(event),
+    ...(by === undefined ? [] : [breakdownColumn(event)]),
   ]);
-  const computed = (options.computed ?? []).map((column) => `${column} integer not null default 0`);
+  const computed = (options.computed ?? []).map(countColumn);
   return `create table ${stats.table} (
   id bigint generated always as identity primary key,
   retrieved_for date not null unique,
@@ -173,6 +184,15 @@ export function createStatsTable(
   ${[...columns, ...computed].join(",\n  ")}
 );
 `;
+}
+
+/** Quoted, because an event may have a name that SQL has a use for. */
+export function countColumn(name: string): string {
+  return `"${name}" integer not null default 0`;
+}
+
+export function breakdownColumn(event: string): string {
+  return `"${event}_breakdown" jsonb not null default '{}'`;
 }
 
 function hashOf(snapshot: Snapshot, slot: string): Readonly<Record<string, number>> {

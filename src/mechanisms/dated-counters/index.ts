@@ -1,5 +1,14 @@
 /** Counters by day and month: hot in Redis while a day is open, one SQL row a day when it is over. */
-export { type Holding, isoDate, isoMonth, monthOfDate, parseIsoDate, StatisticsCalendar } from "./calendar.ts";
+export {
+  calendarIn,
+  calendarOf,
+  type Holding,
+  isoDate,
+  isoMonth,
+  monthOfDate,
+  parseIsoDate,
+  StatisticsCalendar,
+} from "./calendar.ts";
 export {
   createStatsTable,
   type DailyStats,
@@ -10,8 +19,10 @@ export {
   type Snapshot,
 } from "./daily-stats.ts";
 export { applyDeltas, type StagedDelta, stageDeltas, sweepDeltas } from "./deltas.ts";
+export { dailyStats, type RotationTime, type StatsFamily, type StatsFamilyPlan } from "./family.ts";
 export { datedCounterKeys } from "./keys.ts";
 export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";
+export { type DayCounts, type ReadCounts, readCounts, readDayAsIs } from "./read.ts";
 export {
   forgetRotations,
   type RotateOptions,
@@ -21,6 +32,7 @@ export {
   rotate,
   unconsumedDates,
 } from "./rotate.ts";
-export { breakdownKey, Stats } from "./stats.ts";
+export { statisticsSettings } from "./settings.ts";
+export { breakdownKey, Stats, statsOf } from "./stats.ts";
 export { datedCounterMigrations, type StatTables } from "./tables.ts";
 export { dropMonths, type MonthlyCounters, rotateUniques, type UniqueStats } from "./uniques.ts";

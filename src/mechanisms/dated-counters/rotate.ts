@@ -4,7 +4,7 @@ import { newUid } from "../../kernel/ids.ts";
 import { canonicalJson } from "../../kernel/keyspace/index.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
 import { isoDate, parseIsoDate, type StatisticsCalendar } from "./calendar.ts";
-import type { RotatedCounters, Snapshot } from "./daily-stats.ts";
+import type { DayToStore, RotatedCounters, Snapshot } from "./daily-stats.ts";
 import { datedCounterKeys, FLAG_SECONDS } from "./keys.ts";
 import { consumeScript, snapshotScript } from "./scripts.ts";
 import type { StatTables } from "./tables.ts";
@@ -35,6 +35,8 @@ export interface RotateOptions {
   readonly signal?: AbortSignal;
   /** Seconds after which no further day is begun; default 300. */
   readonly budget?: number;
+  /** The last day to move, open or not; by default the newest that is closed everywhere. */
+  readonly through?: number;
 }
 
 type RotateContext = Pick<KernelContext, "redis" | "sql" | "clock" | "alerts">;
@@ -50,14 +52,19 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
   let newest = await finishBegun(ctx, plan);
   const earliest = await ctx.redis.commands.get(ctx.redis.topology.key(plan.earliest()));
   if (earliest === null) return { stop: "uninitialized", dates };
-  const last = options.calendar.newestRotatableDate(ctx.clock.now(), plan);
+  const last = options.through ?? options.calendar.newestRotatableDate(ctx.clock.now(), plan);
   for (let date = Number(earliest); date <= last; date++) {
     if (options.signal?.aborted) return { stop: "signal", dates };
     if (ctx.clock.monotonic() - started >= (options.budget ?? DEFAULT_BUDGET)) return { stop: "time_exhausted", dates };
     const begunAt = ctx.clock.monotonic();
     const snapshot = await readSnapshot(ctx, plan, date);
     if (!snapshot) return { stop: "malformed", dates };
-    const rotation = await store(ctx, plan, date, snapshot, newest);
+    const rotation = await store(
+      ctx,
+      plan,
+      { date, snapshot, now: ctx.clock.now(), calendar: options.calendar },
+      newest,
+    );
     if (!rotation) return { stop: "superseded", dates };
     newest = rotation.id;
     await consume(ctx, plan, date, rotation.uid, snapshot);
@@ -124,12 +131,11 @@ async function readSnapshot(ctx: RotateContext, plan: RotatedCounters, date: num
 async function store(
   ctx: RotateContext,
   plan: RotatedCounters,
-  date: number,
-  snapshot: Snapshot,
+  day: DayToStore,
   newest: number,
 ): Promise<{ id: number; uid: string } | undefined> {
+  const { date, snapshot, now } = day;
   const { mismatches, leftover } = plan.examine(snapshot);
-  const now = ctx.clock.now();
   try {
     const rotation = await ctx.sql
       .tables<StatTables>()
@@ -149,7 +155,7 @@ async function store(
           .returning(["id", "uid"])
           .executeTakeFirstOrThrow();
         await refuseIfSuperseded(tx, plan.table, newest, id);
-        await plan.store(tx as unknown as Transaction<never>, { date, snapshot, now });
+        await plan.store(tx as unknown as Transaction<never>, day);
         return { id, uid };
       });
     for (const mismatch of mismatches)

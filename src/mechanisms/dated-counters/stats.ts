@@ -1,9 +1,10 @@
 import type { KernelContext } from "../../kernel/context.ts";
-import type { StatisticsCalendar } from "./calendar.ts";
+import { calendarOf, type StatisticsCalendar } from "./calendar.ts";
 import type { DailyStats, EventPlan } from "./daily-stats.ts";
 import { applyOperations, type CounterOperation } from "./operations.ts";
 
 const MAX_BREAKDOWN_BYTES = 200;
+const MISSING = "__missing__";
 
 type EventOptions<Plan> = Plan extends { readonly by: string }
   ? [options: { readonly extra: string; readonly at?: number; readonly by?: number }]
@@ -46,7 +47,8 @@ export class Stats {
     const by = options?.by ?? 1;
     if (!Number.isInteger(by) || by < 0) throw new TypeError(`${stats.name} ${event}: ${by} is not a count`);
     if (by === 0) return this;
-    const extra = options?.extra;
+    // Types refuse a missing breakdown; should one slip through, sums must stay true and somebody must see it.
+    const extra = options?.extra ?? (stats.events[event]?.by === undefined ? undefined : MISSING);
     this.add(stats.family, { op: "low", key: stats.earliest(), value: date });
     this.add(stats.family, { op: "hincr", key: stats.day(date), field: event, by });
     if (extra !== undefined)
@@ -87,6 +89,11 @@ export class Stats {
       .counter("carillon_stats_redated_total", "Events counted on another day than their own.", ["family"])
       .inc({ family: name });
   }
+}
+
+/** A collector in the timezone of the installation. */
+export function statsOf(ctx: StatsContext & Pick<KernelContext, "config">): Stats {
+  return new Stats(ctx, calendarOf(ctx));
 }
 
 function identityOf(operation: CounterOperation): string {

@@ -7,6 +7,7 @@ import type { Config } from "../../kernel/config.ts";
 import { CarillonError } from "../../kernel/errors.ts";
 import { liveInstances, reserveInstance } from "../../kernel/process/index.ts";
 import { pendingMigrations } from "../../kernel/sql/index.ts";
+import { statisticsSettings } from "../../mechanisms/dated-counters/index.ts";
 import { dataFolders, type OpenedRedis, openDatabase, openStateRedis, prepareDataFolder } from "../foundation.ts";
 import { migrationPlan } from "../house.ts";
 import { settings as httpSettings } from "../http/settings.ts";
@@ -69,7 +70,7 @@ export async function* examine(io: Io, clock: Clock = systemClock): AsyncGenerat
   yield {
     state: "ok",
     what: "timezone",
-    text: `days begin and end in ${config.get(houseSettings.statisticsTimezone)}`,
+    text: `days begin and end in ${config.get(statisticsSettings.timezone)}`,
   };
   const folder = examineFolder(config);
   yield folder;

@@ -1,0 +1,334 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
+import { dieAtEveryStatement } from "../../../test/harness/chaos-sql.ts";
+import { passTimeUntil } from "../../../test/harness/time.ts";
+import { RecurringSet } from "../../jobs/index.ts";
+import { nextRun } from "../../jobs/schedule.ts";
+import { migrate, timestamp } from "../../kernel/sql/index.ts";
+import {
+  applyDeltas,
+  dailyStats,
+  isoDate,
+  type StatsFamily,
+  type StatTables,
+  stageDeltas,
+  statisticsSettings,
+  statsOf,
+} from "../../mechanisms/dated-counters/index.ts";
+import { lockKeys } from "../../mechanisms/lock/index.ts";
+import { checkColumns } from "./columns.ts";
+import { readHealth } from "./health.ts";
+import { invariantsOf } from "./invariants.ts";
+import { keys } from "./keys.ts";
+import { readPartial } from "./service.ts";
+import { settings } from "./settings.ts";
+import {
+  calendar,
+  checkouts,
+  count,
+  FIRST_DAY,
+  openStatisticsHouse,
+  room,
+  rooms,
+  type StatisticsHouse,
+  visits,
+  ZONE,
+} from "./statistics.fixture.ts";
+
+let house: StatisticsHouse;
+beforeAll(async () => {
+  house = await openStatisticsHouse();
+});
+afterAll(() => house.close());
+beforeEach(() => house.reset());
+
+const THIRD = FIRST_DAY + 2;
+const families = [visits, checkouts];
+const ROW = { retrieved_for: isoDate(FIRST_DAY), started: 3, paid: 3, paid_breakdown: { eur: 1, usd: 2 }, failed: 0 };
+const lockOf = (family: StatsFamily) => `jobs:runner:stats.rotate:${family.name}:lock`;
+
+describe("the rotation of a family", () => {
+  it("happens by itself at 02:00 when the family's days are over, and leaves nothing of the day in Redis", async () => {
+    const { ctx, worker } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 1, 59);
+    await worker.start();
+    await passTimeUntil(house, async () => (await house.rows(checkouts)).length > 0, { step: 5, limit: 300 });
+    await worker.stop();
+    expect(house.clock.now() - calendar.startOf(THIRD)).toBeGreaterThanOrEqual(2 * 3600);
+    expect(await house.rows(checkouts)).toMatchObject([ROW]);
+    expect(await house.redis.commands.keys("stats:shop:checkouts:*")).toEqual([checkouts.earliest()]);
+    expect(await house.redis.commands.get(checkouts.earliest())).toBe(String(FIRST_DAY + 1));
+  });
+
+  it("is due every hour from 02:00 on, or at a quarter past every hour", () => {
+    const set = new RecurringSet(room.recurring, ZONE);
+    const next = (family: StatsFamily, after: number) =>
+      set.next(set.digestOf("runners.stats.rotate", { family: family.name })!, after) - calendar.startOf(THIRD);
+    const midnight = calendar.startOf(THIRD);
+    expect(next(visits, midnight)).toBe(900);
+    expect(next(visits, midnight + 900)).toBe(4500);
+    expect(next(checkouts, midnight)).toBe(7200);
+    expect(next(checkouts, midnight + 7200)).toBe(10_800);
+    // 2024-03-10 has no 02:00.
+    const nightly = [...set.jobs.values()].find(({ kwargs }) => kwargs.family === checkouts.name)!;
+    expect(nextRun(nightly.schedule, 1_710_057_600)).toBe(1_710_064_800);
+  });
+
+  it("leaves the days that the family holds, and stores days without events as zeros", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(FIRST_DAY + 1, 23, 59);
+    await house.rotate(checkouts);
+    await house.rotate(visits);
+    expect(await house.rows(checkouts)).toEqual([]);
+    expect(await house.rows(visits)).toMatchObject([{ entered: 1, total: FIRST_DAY }]);
+    await house.at(FIRST_DAY + 4, 3);
+    await house.rotate(checkouts);
+    expect(await house.rows(checkouts)).toMatchObject([
+      ROW,
+      { started: 0, paid_breakdown: {} },
+      { retrieved_for: isoDate(THIRD), started: 0 },
+    ]);
+  });
+
+  it("ends without effect while another worker holds its lock", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 3);
+    await ctx.locks.withLock(
+      lockKeys.runnerLock({ runner: `stats.rotate:${checkouts.name}` }),
+      { kind: "owner", wait: "fail" },
+      async (lock) => {
+        expect(lock.key).toBe(lockOf(checkouts));
+        await expect(house.rotate(checkouts, house.instance())).rejects.toMatchObject({ code: "lock_held" });
+      },
+    );
+    expect(await house.rows(checkouts)).toEqual([]);
+  });
+
+  it("adds late counts to the row that is already there", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 3);
+    await house.rotate(checkouts);
+    await statsOf(ctx).incrOn(checkouts, "paid", FIRST_DAY, { extra: "usd", by: 5 }).store();
+    expect(await house.redis.commands.get(checkouts.earliest())).toBe(String(FIRST_DAY));
+    await house.rotate(checkouts);
+    expect(await house.rows(checkouts)).toMatchObject([{ ...ROW, paid: 8, paid_breakdown: { eur: 1, usd: 7 } }]);
+  });
+
+  it("counts an event whose day is closed on the oldest open day, and says so", async () => {
+    const { ctx } = house.instance();
+    await house.at(THIRD, 0, 20);
+    await statsOf(ctx)
+      .incr(checkouts, "started", { at: calendar.startOf(FIRST_DAY) + 60 })
+      .store();
+    expect(await readPartial(ctx, checkouts)).toMatchObject({ yesterday: { started: 1 } });
+    expect(await ctx.metrics.text()).toContain('carillon_stats_redated_total{family="shop:checkouts"} 1');
+  });
+
+  describe("that dies", () => {
+    const prepare = async () => {
+      await house.reset();
+      await count(house.instance().ctx);
+      await house.at(THIRD, 3);
+    };
+    /** The lock of the dead worker ends, and the next run goes on; nothing is lost, nothing twice. */
+    const afterlife = async (death: object) => {
+      await house.clock.advance(121);
+      await house.rotate(checkouts, house.instance());
+      expect(await house.rows(checkouts), JSON.stringify(death)).toMatchObject([ROW]);
+      const left = (await house.redis.commands.keys("stats:shop:checkouts:daily:*")).sort();
+      expect(left, JSON.stringify(death)).toEqual([checkouts.earliest()]);
+      const { families: told } = await readHealth(house.instance().ctx, families);
+      expect(told[1]).toMatchObject({ earliest: isoDate(FIRST_DAY + 1), last_rotation: { finished: true } });
+    };
+
+    it("at any Redis command of its runner loses no count and doubles none", async () => {
+      const deaths = await dieAtEveryCommand(house.server, {
+        prepare,
+        life: (redis) => house.rotate(checkouts, house.instance({ redis, cacheRedis: redis })),
+        afterlife,
+      });
+      expect(deaths).toBeGreaterThanOrEqual(8);
+    });
+
+    it("at any SQL statement of its runner loses no count and doubles none", async () => {
+      const deaths = await dieAtEveryStatement(house.sql, {
+        prepare,
+        life: (sql) => house.rotate(checkouts, house.instance({ sql })),
+        afterlife,
+      });
+      expect(deaths).toBeGreaterThanOrEqual(14);
+    });
+  });
+});
+
+describe("what the minute and the day clear up", () => {
+  it("counts of a committed transaction whose process died are applied within a minute, once", async () => {
+    const { ctx, worker } = house.instance();
+    const stats = statsOf(ctx).incr(checkouts, "started", { by: 7 });
+    const staged = await ctx.sql
+      .tables<never>()
+      .transaction()
+      .execute((tx) => stageDeltas(tx, ctx, stats));
+    await worker.start();
+    await passTimeUntil(house, async () => (await readHealth(ctx, families)).deltas_waiting === 0, { limit: 90 });
+    await worker.stop();
+    await applyDeltas(ctx, staged);
+    expect(await readPartial(ctx, checkouts)).toMatchObject({ today: { started: 7 } });
+  });
+
+  it("rotations are forgotten after 30 days, and a family that is late is told, urgently on its second day", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    const insert = (uid: string, consumed_at: number | null) =>
+      ctx.sql
+        .tables<StatTables>()
+        .insertInto("stat_rotations")
+        .values({
+          uid,
+          table_name: "other",
+          retrieved_for: "2024-01-01",
+          snapshot: "{}",
+          outcome: "ok",
+          leftover: null,
+          created_at: timestamp(0),
+          consumed_at: consumed_at === null ? null : timestamp(consumed_at),
+        } as never)
+        .execute();
+    await insert("old", house.clock.now() - 31 * 86_400);
+    await insert("young", house.clock.now() - 20 * 86_400);
+    await insert("begun", null);
+    const forget = room.runners.find(({ name }) => name === "runners.stats.forget_rotations")!;
+    await forget.run!(ctx as never, {});
+    const left = await ctx.sql.tables<StatTables>().selectFrom("stat_rotations").select("uid").orderBy("uid").execute();
+    expect(left.map(({ uid }) => uid)).toEqual(["begun", "young"]);
+    expect(ctx.alerts.recorded).toEqual([]);
+    await house.at(FIRST_DAY + 3, 3, 10);
+    await forget.run!(ctx as never, {});
+    expect(ctx.alerts.recorded.map(({ level, identifier }) => [level, identifier])).toEqual([
+      ["urgent", "stats:late"],
+      ["warning", "stats:late"],
+    ]);
+  });
+});
+
+describe("the invariants of a family", () => {
+  const broken = async () => {
+    const { ctx } = house.instance();
+    const found = await Promise.all(
+      invariantsOf(() => rooms).map(async ({ name, check }) => (await check(ctx)).map((each) => `${name}: ${each}`)),
+    );
+    return found.flat();
+  };
+
+  it("hold over days that were counted, rotated and counted again", async () => {
+    const { ctx } = house.instance();
+    for (let date = FIRST_DAY; date < FIRST_DAY + 4; date++) {
+      await house.at(date, 13);
+      await count(ctx);
+      await count(ctx, date - 1);
+      for (const family of families) await house.rotate(family);
+      expect(await broken()).toEqual([]);
+    }
+  });
+
+  it("name a day before the pointer, and a day without one", async () => {
+    await count(house.instance().ctx);
+    await house.redis.commands.set(checkouts.earliest(), FIRST_DAY + 1);
+    expect((await broken()).filter((each) => each.startsWith("stats:days_are_not_before_earliest"))).toEqual([
+      expect.stringContaining(`stats:shop:checkouts:daily:${FIRST_DAY} is older`),
+      expect.stringContaining(`stats:shop:checkouts:daily:${FIRST_DAY}:extra:paid is older`),
+    ]);
+    await house.redis.commands.del(checkouts.earliest(), checkouts.extra(FIRST_DAY, "paid"));
+    await house.redis.commands.hdel(checkouts.day(FIRST_DAY), "paid");
+    expect(await broken()).toEqual([
+      expect.stringContaining("is there, but stats:shop:checkouts:daily:earliest is not"),
+    ]);
+  });
+
+  it("name a breakdown that does not add up, and one that is not declared", async () => {
+    await count(house.instance().ctx);
+    await house.redis.commands.hdel(checkouts.extra(FIRST_DAY, "paid"), "eur");
+    expect(await broken()).toEqual([
+      `stats:breakdowns_add_up: stats:shop:checkouts:daily:${FIRST_DAY}:extra:paid adds up to 2, but paid in stats:shop:checkouts:daily:${FIRST_DAY} is 3`,
+    ]);
+    await house.redis.commands.hset(checkouts.extra(FIRST_DAY, "paid"), "eur", 1);
+    await house.redis.commands.hset(checkouts.extra(FIRST_DAY, "started"), "web", 3);
+    expect(await broken()).toEqual([expect.stringContaining(":extra:started is a breakdown that")]);
+  });
+
+  it("name negative and broken counts, and events that nobody declares", async () => {
+    await count(house.instance().ctx);
+    await house.redis.commands.hset(visits.day(FIRST_DAY), { left: "-1", entered: "1.5", danced: "1" });
+    expect(await broken()).toEqual([
+      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} counts danced, which shop_visits does not declare`,
+      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} holds "1.5" as the count of entered`,
+      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} holds "-1" as the count of left`,
+    ]);
+  });
+
+  it("name days that should long be in SQL", async () => {
+    await count(house.instance().ctx);
+    await house.at(FIRST_DAY + 3, 12);
+    expect(await broken()).toEqual([
+      expect.stringContaining(`${visits.day(FIRST_DAY)} of ${isoDate(FIRST_DAY)} is not`),
+    ]);
+  });
+});
+
+describe("a start", () => {
+  const roles = { web: false, worker: true };
+  const inZone = (zone: string, rebase = false) =>
+    house.instance({
+      settings: [
+        [statisticsSettings.timezone, zone],
+        [settings.rebase, rebase],
+      ],
+    }).ctx;
+
+  it("in another timezone is refused once something was counted, unless it is meant; then the open days are closed first", async () => {
+    await room.start(inZone(ZONE), roles);
+    await room.start(inZone("Europe/Berlin"), roles);
+    await room.start(inZone(ZONE), roles);
+    await count(inZone(ZONE));
+    await expect(room.start(inZone("Europe/Berlin"), roles)).rejects.toMatchObject({ code: "timezone_changed" });
+    await room.start(inZone(ZONE), roles);
+    expect(await house.rows(checkouts)).toEqual([]);
+
+    await room.start(inZone("Europe/Berlin", true), roles);
+    expect((await house.rows(checkouts))[0]).toMatchObject(ROW);
+    expect((await house.rows(visits))[0]).toMatchObject({ entered: 1 });
+    expect(await house.redis.commands.keys("stats:shop*:daily:2*")).toEqual([]);
+    expect(await house.redis.commands.get(keys.timezone())).toBe("Europe/Berlin");
+    await expect(room.start(inZone(ZONE), roles)).rejects.toThrow("counted in Europe/Berlin");
+
+    // What a straggler of the old timezone counts is added to the row of its day.
+    await count(inZone(ZONE));
+    await house.at(THIRD, 12);
+    await house.rotate(checkouts, house.instance({ settings: [[statisticsSettings.timezone, "Europe/Berlin"]] }));
+    expect((await house.rows(checkouts))[0]).toMatchObject({ started: 6, paid_breakdown: { eur: 2, usd: 4 } });
+  });
+
+  it("is refused when an event has no column, and an event that came later gets one by its own step", async () => {
+    const first = { family: "late_shop", keysFamily: "shop", title: "Late", table: "late_shop_stats", held: 1 };
+    const old = dailyStats({ ...first, events: { opened: {}, sold: {} } });
+    const forgotten = dailyStats({ ...first, events: { opened: {}, sold: {}, closed: { by: "{reason}" } } });
+    const right = dailyStats({
+      ...first,
+      events: { opened: {}, sold: { by: "{item}", bySince: 3 }, closed: { by: "{reason}", since: 2 } },
+    });
+    const plan = (family: StatsFamily) => [{ domain: `stats:${family.name}`, migrations: family.migrations }];
+    await migrate(house.sql, plan(old));
+    await checkColumns(house, [old]);
+    await expect(checkColumns(house, [forgotten])).rejects.toThrow(
+      "lack late_shop_stats.closed, late_shop_stats.closed_breakdown",
+    );
+    const applied = await migrate(house.sql, plan(right));
+    expect(applied.map(({ number }) => number)).toEqual([2, 3]);
+    await checkColumns(house, [right]);
+    expect(() => dailyStats({ ...first, grace: 7000, events: {} })).toThrow("shorten the grace");
+  });
+});

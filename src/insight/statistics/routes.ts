@@ -1,0 +1,194 @@
+import { z } from "zod";
+import { route } from "../../domain.ts";
+import type { Context } from "../../jobs/context.ts";
+import { newUid } from "../../kernel/ids.ts";
+import type { Route, RouteReply } from "../../kernel/route.ts";
+import { calendarOf, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import { type ChartCopy, unpack } from "./chart-copies.ts";
+import { deskOf } from "./chart-desk.ts";
+import { SPANS } from "./charts.ts";
+import { familiesOf, familyNamed, type Rooms } from "./families.ts";
+import { readHealth } from "./health.ts";
+import type { RotateRunner } from "./jobs.ts";
+import { readPartial } from "./service.ts";
+
+const ADMIN = "/api/1/admin";
+const PROVISIONAL_SECONDS = 60;
+
+const Named = z.object({ family: z.string().max(64) });
+const Span = z.object({
+  days: z
+    .enum(SPANS.map(String) as [string, ...string[]])
+    .default("90")
+    .meta({ description: "How many days the chart spans" }),
+});
+const ChartBody = z.looseObject({ labels: z.array(z.string()) });
+const PartialBody = z.looseObject({ today: z.looseObject({}), checked_at: z.number() });
+const Rotation = z.looseObject({ retrieved_for: z.string(), outcome: z.string(), at: z.number() }).nullable();
+
+const CHART_DOC =
+  "`labels` has a date for each day, every event a number for each, `{event}_breakdown` the same for each key of its breakdown; a breakdown that is declared sparse has numbers by the index of the label. Days that may still change are not in it.";
+
+export function routesOf(rooms: Rooms, rotate: RotateRunner): readonly Route<Context>[] {
+  const aliases = familiesOf(rooms).flatMap((family) => [
+    ...(family.alias.daily ? [dailyAlias(family, family.alias.daily)] : []),
+    ...(family.alias.partial ? [partialAlias(family, family.alias.partial)] : []),
+  ]);
+  return [
+    route({
+      method: "GET",
+      path: `${ADMIN}/stats`,
+      access: "admin",
+      summary: "Every family of statistics, and where its numbers are",
+      responses: { 200: z.object({ items: z.array(z.looseObject({ name: z.string() })) }) },
+      handle: () => ({
+        status: 200,
+        headers: { "cache-control": "private, max-age=60" },
+        body: { items: familiesOf(rooms).map(described) },
+      }),
+    }),
+    route({
+      method: "GET",
+      path: `${ADMIN}/stats/health`,
+      access: "admin",
+      summary: "How far each family has been moved to SQL, and whether its numbers agreed",
+      responses: {
+        200: z.object({
+          families: z.array(
+            z.object({
+              name: z.string(),
+              earliest: z.string().nullable(),
+              days_late: z.int(),
+              last_rotation: Rotation,
+              last_mismatch: Rotation,
+            }),
+          ),
+          deltas_waiting: z.int(),
+        }),
+      },
+      handle: async (ctx) => ({
+        status: 200,
+        headers: { "cache-control": "no-store" },
+        body: await readHealth(ctx, familiesOf(rooms)),
+      }),
+    }),
+    route({
+      method: "GET",
+      path: `${ADMIN}/stats/{family}/daily`,
+      access: "admin",
+      summary: "A chart of the latest finished days",
+      description: CHART_DOC,
+      schemas: { params: Named, query: Span },
+      responses: { 200: ChartBody },
+      handle: (ctx, { params, query, headers }) =>
+        chartReply(ctx, familyNamed(rooms, params.family), Number(query.days), headers),
+    }),
+    route({
+      method: "GET",
+      path: `${ADMIN}/stats/{family}/partial`,
+      access: "admin",
+      summary: "The days that may still change, as they are now",
+      schemas: { params: Named },
+      responses: { 200: PartialBody },
+      handle: (ctx, { params }) => partialReply(ctx, familyNamed(rooms, params.family)),
+    }),
+    route({
+      method: "POST",
+      path: `${ADMIN}/stats/{family}/rotate`,
+      access: "admin",
+      summary: "Move the finished days of a family to SQL now",
+      schemas: { params: Named },
+      responses: { 202: z.object({ job_uid: z.string() }) },
+      async handle(ctx, { params }) {
+        const { name } = familyNamed(rooms, params.family);
+        const jobUid = newUid("jp");
+        await ctx.jobs.enqueue(rotate, { family: name }, { jobUid });
+        return { status: 202, body: { job_uid: jobUid } };
+      },
+    }),
+    ...aliases,
+  ];
+}
+
+function dailyAlias(family: StatsFamily, path: string): Route<Context> {
+  return route({
+    method: "GET",
+    path: `${ADMIN}${path}`,
+    access: "admin",
+    summary: `${family.title}: a chart of the latest finished days`,
+    description: CHART_DOC,
+    schemas: { query: Span },
+    responses: { 200: ChartBody },
+    handle: (ctx, { query, headers }) => chartReply(ctx, family, Number(query.days), headers),
+  });
+}
+
+function partialAlias(family: StatsFamily, path: string): Route<Context> {
+  return route({
+    method: "GET",
+    path: `${ADMIN}${path}`,
+    access: "admin",
+    summary: `${family.title}: the days that may still change, as they are now`,
+    responses: { 200: PartialBody },
+    handle: (ctx) => partialReply(ctx, family),
+  });
+}
+
+function described(family: StatsFamily) {
+  const { name, title, events, held, table, computed, alias } = family;
+  const broken = Object.entries(events).filter(([, { by }]) => by !== undefined);
+  return {
+    name,
+    title,
+    events: Object.keys(events),
+    breakdowns: Object.fromEntries(broken.map(([event, { by, sparse = false }]) => [event, { by, sparse }])),
+    computed,
+    held,
+    table,
+    charts: { spans: SPANS, default: 90 },
+    routes: {
+      daily: [`${ADMIN}/stats/${name}/daily`, ...(alias.daily ? [`${ADMIN}${alias.daily}`] : [])],
+      partial: [`${ADMIN}/stats/${name}/partial`, ...(alias.partial ? [`${ADMIN}${alias.partial}`] : [])],
+      rotate: `${ADMIN}/stats/${name}/rotate`,
+    },
+  };
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+async function chartReply(ctx: Context, family: StatsFamily, days: number, headers: Headers): Promise<RouteReply> {
+  const copy = await deskOf(ctx).chart(family, days);
+  const common = {
+    etag: copy.etag,
+    vary: "accept-encoding",
+    "cache-control": `private, max-age=${maxAge(ctx, copy)}, stale-if-error=600`,
+  };
+  if (knows(headers["if-none-match"], copy.etag)) return { status: 304, headers: common };
+  const type = { ...common, "content-type": "application/json; charset=utf-8" };
+  return takesGzip(headers["accept-encoding"])
+    ? { status: 200, headers: { ...type, "content-encoding": "gzip" }, body: copy.blob }
+    : { status: 200, headers: type, body: unpack(copy.blob) };
+}
+
+async function partialReply(ctx: Context, family: StatsFamily): Promise<RouteReply> {
+  return { status: 200, headers: { "cache-control": "no-store" }, body: await readPartial(ctx, family) };
+}
+
+/** Until midnight, when there is another finished day; a provisional chart may be another one in a minute. */
+function maxAge(ctx: Context, { provisional }: ChartCopy): number {
+  if (provisional) return PROVISIONAL_SECONDS;
+  const calendar = calendarOf(ctx);
+  const now = ctx.clock.now();
+  return Math.floor(calendar.startOf(calendar.unixDate(now) + 1) - now) || PROVISIONAL_SECONDS;
+}
+
+function knows(given: Headers[string], etag: string): boolean {
+  const known = String(given ?? "").split(/\s*,\s*/);
+  return known.some((each) => each === "*" || each.replace(/^W\//, "") === etag.replace(/^W\//, ""));
+}
+
+function takesGzip(given: Headers[string]): boolean {
+  return String(given ?? "")
+    .split(",")
+    .some((each) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/.test(each));
+}

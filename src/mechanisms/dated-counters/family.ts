@@ -1,0 +1,130 @@
+import type { Transaction } from "kysely";
+import type { ChannelName, Origin } from "../../kernel/keyspace/index.ts";
+import type { Migration } from "../../kernel/sql/index.ts";
+import { DEFAULT_GRACE, type Holding, SKEW, type StatisticsCalendar } from "./calendar.ts";
+import {
+  breakdownColumn,
+  countColumn,
+  createStatsTable,
+  type DailyStats,
+  defineDailyStats,
+  type EventPlan,
+} from "./daily-stats.ts";
+import { dailyKeys } from "./keys-daily.ts";
+
+type Events = Readonly<Record<string, EventPlan>>;
+
+/** When the days of a family are moved to SQL: every hour from 02:00 on, or at a quarter past every hour. */
+export type RotationTime = "nightly" | "quarter_past";
+
+export interface StatsFamilyPlan<E extends Events> extends Holding {
+  /** `push_tickets`, or with parts: `shop:checkouts`. Keys, channel and addresses carry it. */
+  readonly family: string;
+  /** The family of keys whose scripts count it, so that one script may do both. */
+  readonly keysFamily: string;
+  /** What people call it. */
+  readonly title: string;
+  readonly table: string;
+  /** Each event, with the form of its breakdown if it has one. */
+  readonly events: E;
+  /** The word on the channel where charts are told; default the family's name, false: they are not told. */
+  readonly channel?: string | false;
+  /** Before the dates in the name of a cached chart; default `daily_` and the family's name. */
+  readonly cachePrefix?: string;
+  /** Further addresses of its chart and its open days, below `/api/1/admin`. */
+  readonly alias?: { readonly daily?: string; readonly partial?: string };
+  /** Default nightly. */
+  readonly rotation?: RotationTime;
+  /** Columns that are looked up when a day is stored rather than counted. */
+  readonly computed?: {
+    readonly columns: readonly string[];
+    read(tx: Transaction<never>, date: number, calendar: StatisticsCalendar): Promise<Readonly<Record<string, number>>>;
+  };
+  /** Default `carillon`. */
+  readonly origin?: Origin;
+}
+
+/** Daily statistics with everything that follows from their declaration: keys, table, charts, rotation. */
+export interface StatsFamily<E extends Events = Events> extends DailyStats<E> {
+  readonly title: string;
+  /** Its keys and channel, for the catalogue. */
+  readonly keys: object;
+  readonly channel: ChannelName | undefined;
+  readonly cachePrefix: string;
+  readonly alias: { readonly daily?: string; readonly partial?: string };
+  readonly rotation: RotationTime;
+  /** The names of the columns that are looked up. */
+  readonly computed: readonly string[];
+  /** The steps of its table. */
+  readonly migrations: readonly Migration[];
+}
+
+/** Seconds after midnight of the first run that should find yesterday closed. */
+const FIRST_RUN: Readonly<Record<RotationTime, number>> = { nightly: 7200, quarter_past: 900 };
+
+/**
+ * Declares a family of daily statistics. A room that lists it under `stats` gets its keys into the catalogue, its table,
+ * its nightly rotation, its charts and the checks of the audit.
+ */
+export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): StatsFamily<E> {
+  const rotation = plan.rotation ?? "nightly";
+  if ((plan.grace ?? DEFAULT_GRACE) + SKEW > FIRST_RUN[rotation])
+    throw new TypeError(`${plan.family}: its days are still open when its rotation begins; shorten the grace`);
+  const keys = dailyKeys({
+    name: plan.family,
+    keysFamily: plan.keysFamily,
+    title: plan.title,
+    channel: plan.channel === false ? undefined : (plan.channel ?? plan.family),
+    hasBreakdowns: Object.values(plan.events).some(({ by }) => by !== undefined),
+    origin: plan.origin ?? "carillon",
+  });
+  const day = Object.assign(({ unix_date }: { unix_date: number }) => keys.day(unix_date), { family: keys.family });
+  const extra = Object.assign(
+    ({ unix_date, event }: { unix_date: number; event: string }) => keys.extra(unix_date, event),
+    { family: keys.family },
+  );
+  const computed = plan.computed?.columns ?? [];
+  return {
+    ...defineDailyStats({
+      name: plan.family,
+      table: plan.table,
+      events: plan.events,
+      held: plan.held,
+      grace: plan.grace,
+      keys: { day, extra, earliest: keys.earliest },
+      computed: plan.computed && ((tx, date, calendar) => plan.computed!.read(tx, date, calendar)),
+    }),
+    title: plan.title,
+    keys: keys.declared,
+    channel: keys.channel,
+    cachePrefix: plan.cachePrefix ?? `daily_${plan.family.replaceAll(":", "_")}`,
+    alias: plan.alias ?? {},
+    rotation,
+    computed,
+    migrations: tableSteps(plan.table, plan.events, computed),
+  };
+}
+
+/** Step 1 creates the table; what later versions declare with `since` comes as a step of its own. Columns are never dropped. */
+function tableSteps(table: string, events: Events, computed: readonly string[]): readonly Migration[] {
+  const steps = Object.values(events).flatMap(({ since = 1, bySince = since }) => [since, bySince]);
+  const last = Math.max(1, ...steps);
+  return Array.from({ length: last }, (_, index) => {
+    const number = index + 1;
+    if (number === 1) return { number, name: `create ${table}`, up: createFirst(table, events, computed) };
+    const columns = Object.entries(events).flatMap(([event, { by, since = 1, bySince = since }]) => [
+      ...(since === number ? [countColumn(event)] : []),
+      ...(by !== undefined && bySince === number ? [breakdownColumn(event)] : []),
+    ]);
+    const up = columns.map((column) => `alter table ${table} add column ${column};\n`).join("");
+    return { number, name: `add columns to ${table}`, up };
+  });
+}
+
+function createFirst(table: string, events: Events, computed: readonly string[]): string {
+  const first = Object.entries(events).flatMap(([event, plan]): [string, EventPlan][] => {
+    const { since = 1, bySince = since } = plan;
+    return since > 1 ? [] : [[event, bySince > 1 ? {} : plan]];
+  });
+  return createStatsTable({ table, events: Object.fromEntries(first) }, { computed });
+}
