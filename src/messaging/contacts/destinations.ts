@@ -1,0 +1,94 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Context } from "../../jobs/context.ts";
+import type { ContactTransaction } from "./change.ts";
+import type { Channel, EmailReason, EmailScope, PhoneReason, Platform } from "./tables.ts";
+
+/**
+ * Where a message to a user goes: every address of the channel that is verified, switched on and not suppressed, and
+ * every push token that is switched on, the oldest first. Addresses that differ in case only are one destination.
+ */
+export interface Destination {
+  readonly uid: string;
+  /** The email address, the phone number or the push token. */
+  readonly address: string;
+  /** Of a push token. */
+  readonly platform?: Platform;
+}
+
+type Row = { readonly user_id: number; readonly sub: string } & Destination;
+
+const REACHABLE: Readonly<Record<Channel, RawBuilder<unknown>>> = {
+  email: sql`
+    select distinct on (method.user_id, lower(method.email)) method.id, method.user_id, method.uid,
+      method.email as address, null::text as platform
+    from user_email_addresses as method
+    where method.verified and method.receives_notifications and not exists (
+      select 1 from suppressed_emails as held where lower(held.email_address) = lower(method.email))
+    order by method.user_id, lower(method.email), method.id`,
+  phone: sql`
+    select method.id, method.user_id, method.uid, method.phone_number as address, null::text as platform
+    from user_phone_numbers as method
+    where method.verified and method.receives_notifications and not exists (
+      select 1 from suppressed_phone_numbers as held where held.phone_number = method.phone_number)`,
+  push: sql`
+    select method.id, method.user_id, method.uid, method.token as address, method.platform
+    from user_push_tokens as method where method.receives_notifications`,
+};
+
+/** The destinations of any number of users, by sub, with one query. A user without one has no entry. */
+export async function destinationsOf(
+  ctx: Pick<Context, "sql">,
+  channel: Channel,
+  subs: readonly string[],
+): Promise<ReadonlyMap<string, readonly Destination[]>> {
+  const found = new Map<string, Destination[]>();
+  if (subs.length === 0) return found;
+  const { rows } = await sql<Row>`
+    select users.sub, method.uid, method.address, method.platform from users
+    join lateral (select * from (${REACHABLE[channel]}) as usable where usable.user_id = users.id) as method on true
+    where users.sub = any(${[...subs]}::text[]) order by users.id, method.id`.execute(ctx.sql.tables());
+  for (const { sub, uid, address, platform } of rows) {
+    const destination = platform ? { uid, address, platform } : { uid, address };
+    found.set(sub, [...(found.get(sub) ?? []), destination]);
+  }
+  return found;
+}
+
+/** Which of these users have a destination on the channel, with one query, inside a transaction or out of it. */
+export async function reachableAmong(
+  db: ContactTransaction | Kysely<never>,
+  channel: Channel,
+  userIds: readonly number[],
+): Promise<ReadonlySet<number>> {
+  if (userIds.length === 0) return new Set();
+  const { rows } = await sql<{ user_id: number }>`
+    select distinct usable.user_id from (${REACHABLE[channel]}) as usable
+    where usable.user_id = any(${[...userIds]}::bigint[])`.execute(db);
+  return new Set(rows.map(({ user_id }) => user_id));
+}
+
+export interface SuppressedAmong {
+  /** By the address as it was asked for, whatever its case. */
+  readonly emails: ReadonlyMap<string, { readonly reason: EmailReason; readonly scope: EmailScope }>;
+  readonly phones: ReadonlyMap<string, { readonly reason: PhoneReason }>;
+}
+
+/** Which of these addresses are suppressed: one query for any number of both kinds, for a channel about to send. */
+export async function suppressedAmong(
+  ctx: Pick<Context, "sql">,
+  addresses: { readonly emails?: readonly string[]; readonly phones?: readonly string[] },
+): Promise<SuppressedAmong> {
+  const { emails = [], phones = [] } = addresses;
+  const found = { emails: new Map(), phones: new Map() };
+  if (emails.length + phones.length === 0) return found;
+  const { rows } = await sql<{ kind: "emails" | "phones"; address: string; reason: string; scope: string | null }>`
+    select 'emails' as kind, asked.address, held.reason, held.scope
+    from unnest(${[...emails]}::text[]) as asked (address)
+    join suppressed_emails as held on lower(held.email_address) = lower(asked.address)
+    union all
+    select 'phones', held.phone_number, held.reason, null from suppressed_phone_numbers as held
+    where held.phone_number = any(${[...phones]}::text[])`.execute(ctx.sql.tables());
+  for (const { kind, address, reason, scope } of rows)
+    found[kind].set(address, kind === "emails" ? { reason, scope } : { reason });
+  return found;
+}

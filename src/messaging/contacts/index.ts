@@ -1,0 +1,23 @@
+import { domain } from "../../domain.ts";
+import { errors } from "./errors.ts";
+import { onUserDeleting, onUserMerging } from "./hooks.ts";
+import { invariants } from "./invariants.ts";
+import { runners } from "./jobs.ts";
+import { routes } from "./routes.ts";
+import { settings } from "./settings.ts";
+import { contactMethodStats } from "./stats.ts";
+import { migrations } from "./tables.ts";
+
+/** How people can be reached, and which addresses must not be used. */
+export const contacts = domain({
+  name: "contacts",
+  settings,
+  errors,
+  migrations,
+  stats: [contactMethodStats],
+  runners,
+  routes,
+  invariants,
+  onUserDeleting,
+  onUserMerging,
+});

@@ -1,0 +1,75 @@
+export {
+  type AddressOutcome,
+  addEmails,
+  addOwnEmail,
+  addPhones,
+  type NewEmail,
+  type NewPhone,
+  verifyEmails,
+} from "./addresses.ts";
+export type { ContactContext, ContactTransaction } from "./change.ts";
+export {
+  type Destination,
+  destinationsOf,
+  reachableAmong,
+  type SuppressedAmong,
+  suppressedAmong,
+} from "./destinations.ts";
+export {
+  type AddedReason,
+  type ContactEffects,
+  installEffects,
+  type ReachChange,
+  type ReminderEffects,
+  type RemovedReason,
+  type TokenCounts,
+  type TokenEvent,
+  type VerificationMail,
+} from "./effects.ts";
+export { EmailAddress, isEmailAddress } from "./email-address.ts";
+export {
+  type EmailSuppression,
+  type EmailSuppressionOutcome,
+  type SuppressedEmail,
+  suppressEmails,
+  type Unsubscription,
+  unsubscribeEmails,
+  unsuppressEmails,
+} from "./email-suppression.ts";
+export { errors } from "./errors.ts";
+export { type EmailFailure, suppressAfterFailure } from "./failures.ts";
+export { type ContactMethods, contactMethodLog, contactMethodsOf, listEmailFailures } from "./listing.ts";
+export {
+  disablePushToken,
+  type NotificationSwitch,
+  removeContactMethods,
+  type SwitchCause,
+  switchNotifications,
+} from "./notifications.ts";
+export { parsePhoneNumber, toE164 } from "./phone-number.ts";
+export {
+  type OptIn,
+  optIn,
+  optOut,
+  type PhoneSuppression,
+  type PhoneSuppressionOutcome,
+  type SuppressedPhone,
+  suppressPhones,
+  unsuppressPhones,
+} from "./phone-suppression.ts";
+export {
+  deletePushTokens,
+  PUSH_TOKEN,
+  type RegistrationOutcome,
+  registerPushTokens,
+  type TokenRegistration,
+  type UnrecognizedToken,
+} from "./push-tokens.ts";
+export {
+  type Channel,
+  type EmailReason,
+  type EmailScope,
+  type PhoneReason,
+  PLATFORMS,
+  type Platform,
+} from "./tables.ts";
