@@ -126,7 +126,7 @@ export class Inbox {
   async wait(filter: MessageFilter, seconds: number): Promise<SandboxMessage | undefined> {
     const done = new AbortController();
     let found = this.list(filter)[0];
-    if (found) return found;
+    if (found || seconds <= 0) return found;
     const watcher = () => {
       found = this.list(filter)[0];
       if (found) done.abort();

@@ -1,6 +1,4 @@
-import { isIP } from "node:net";
 import type { Clock } from "../kernel/clock.ts";
-import { defineErrors } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { type MessageAction, perform } from "./actions.ts";
 import { Agenda } from "./agenda.ts";
@@ -8,19 +6,12 @@ import { ExchangeServer } from "./exchange.ts";
 import { ExpoSimulator } from "./expo.ts";
 import { Inbox, type SandboxMessage } from "./inbox.ts";
 import { Knobs } from "./knobs.ts";
+import { isLoopback, sandboxErrors } from "./loopback.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { SesSimulator } from "./ses.ts";
 import { SmtpSink } from "./smtp-sink.ts";
 import { SnsTopic } from "./sns.ts";
 import { type TwilioAccount, TwilioSimulator } from "./twilio.ts";
-
-export const sandboxErrors = defineErrors({
-  sandbox_must_be_local: {
-    status: 500,
-    doc: "The sandbox was told to listen on an address that others can reach.",
-    hint: "Give it 127.0.0.1 or ::1.",
-  },
-});
 
 export interface SandboxSecrets {
   /** Without it Expo asks for no token. */
@@ -135,10 +126,4 @@ export class Sandbox {
   close(): Promise<void> {
     return this.#closing();
   }
-}
-
-export function isLoopback(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, "").toLowerCase();
-  if (bare === "localhost" || bare === "::1") return true;
-  return isIP(bare.replace(/^::ffff:/, "")) === 4 && /^(::ffff:)?127\./.test(bare);
 }

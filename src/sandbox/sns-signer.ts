@@ -14,31 +14,37 @@ const SIGNED = {
 
 export const CERTIFICATE_PATH = "/SimpleNotificationService-sandbox.pem";
 
-/** The RSA key of the sandbox's SNS, and its certificate. Both are made when they are first needed. */
-export class SnsSigner {
-  #identity: Promise<{ privateKey: KeyObject; certificate: string }> | undefined;
+interface Identity {
+  readonly privateKey: KeyObject;
+  readonly certificate: string;
+}
 
-  async certificate(): Promise<string> {
-    return (await this.#made()).certificate;
-  }
+/** Made when it is first needed, and then the process's own: making a key is slow, and nobody gains by a second one. */
+let identity: Promise<Identity> | undefined;
 
-  async sign(envelope: Envelope, version: SignatureVersion): Promise<string> {
-    const { privateKey } = await this.#made();
-    const algorithm = version === "1" ? "sha1" : "sha256";
-    return createSign(algorithm).update(stringToSign(envelope)).sign(privateKey, "base64");
-  }
+function ownIdentity(): Promise<Identity> {
+  identity ??= promisify(generateKeyPair)("rsa", { modulusLength: 2048 }).then((keys) => ({
+    privateKey: keys.privateKey,
+    certificate: selfSignedCertificate(keys, "sns.sandbox.carillon"),
+  }));
+  return identity;
+}
 
-  #made() {
-    this.#identity ??= promisify(generateKeyPair)("rsa", { modulusLength: 2048 }).then((keys) => ({
-      privateKey: keys.privateKey,
-      certificate: selfSignedCertificate(keys, "sns.sandbox.carillon"),
-    }));
-    return this.#identity;
-  }
+/** The certificate of the sandbox's SNS, as PEM. */
+export async function snsCertificate(): Promise<string> {
+  return (await ownIdentity()).certificate;
+}
+
+/** RSA over the signed fields: with SHA-1 in version 1, with SHA-256 in version 2. */
+export async function snsSignature(envelope: Envelope, version: SignatureVersion): Promise<string> {
+  const { privateKey } = await ownIdentity();
+  return createSign(version === "1" ? "sha1" : "sha256")
+    .update(stringToSign(envelope))
+    .sign(privateKey, "base64");
 }
 
 /** Each signed field that is there, as a line with its name and a line with its value. */
-export function stringToSign(envelope: Envelope): string {
+function stringToSign(envelope: Envelope): string {
   const names = envelope.Type === "Notification" ? SIGNED.Notification : SIGNED.confirmation;
   return names
     .filter((name) => envelope[name] !== undefined)

@@ -5,7 +5,7 @@ import type { Answer, Asked } from "./exchange.ts";
 import type { SandboxMessage } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { seededHex } from "./seeded-random.ts";
-import { CERTIFICATE_PATH, type Envelope, SnsSigner } from "./sns-signer.ts";
+import { CERTIFICATE_PATH, type Envelope, snsCertificate, snsSignature } from "./sns-signer.ts";
 
 export const TOPIC_ARN = "arn:aws:sns:us-east-1:000000000000:carillon-email";
 const FOREIGN_TOPIC_ARN = "arn:aws:sns:us-east-1:999999999999:somebody-else";
@@ -37,7 +37,6 @@ interface Letter {
 export class SnsTopic {
   /** What was published and went to nobody, because nobody had confirmed. */
   lost = 0;
-  readonly signer = new SnsSigner();
   readonly #clock: Clock;
   readonly #agenda: Agenda;
   readonly #knobs: Knobs;
@@ -77,7 +76,7 @@ export class SnsTopic {
     if (path === CERTIFICATE_PATH)
       return {
         status: 200,
-        text: await this.signer.certificate(),
+        text: await snsCertificate(),
         headers: { "content-type": "application/x-pem-file", "cache-control": "max-age=600" },
       };
     if (path !== "/" || query.get("Action") !== "ConfirmSubscription") return undefined;
@@ -166,7 +165,7 @@ export class SnsTopic {
       ...fields,
       Timestamp: new Date(this.#clock.now() * 1000).toISOString(),
     };
-    const signature = await this.signer.sign(
+    const signature = await snsSignature(
       knobs.bad_signature ? { ...envelope, Message: `${envelope.Message} ` } : envelope,
       version,
     );

@@ -1,0 +1,99 @@
+import { createTransport } from "nodemailer";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { eventually } from "../../test/harness/facts.ts";
+import { openStage, type Stage } from "./stage.fixture.ts";
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await openStage();
+});
+afterEach(() => stage.close());
+
+interface SmtpFailure {
+  readonly responseCode?: number;
+  readonly code?: string;
+}
+const send = async (options: { to?: string; auth?: { user: string; pass: string }; on?: Stage } = {}) => {
+  const { hostname: host, port } = new URL((options.on ?? stage).sandbox.smtpUrl);
+  const transport = createTransport({ host, port: Number(port), auth: options.auth, ignoreTLS: true });
+  try {
+    return await transport.sendMail({
+      from: "Carillon <hello@example.com>",
+      to: options.to ?? "ada@example.com",
+      subject: "Guten Morgen",
+      text: "Zeit für eine Übung",
+      html: "<p>Zeit für eine <b>Übung</b></p>",
+      attachments: [{ filename: "plan.txt", content: "first breathe" }],
+    });
+  } finally {
+    transport.close();
+  }
+};
+const failure = (options: Parameters<typeof send>[0] = {}) =>
+  send(options).then(
+    () => ({}),
+    ({ responseCode, code }: SmtpFailure) => ({ responseCode, code }),
+  );
+
+it("a mail over SMTP is kept whole, and stands in the inbox beside all others", async () => {
+  const { messageId } = await send();
+  const [message] = stage.sandbox.inbox.all();
+  expect(message).toMatchObject({
+    channel: "email",
+    provider: "smtp",
+    provider_id: messageId.replaceAll(/[<>]/g, ""),
+    to: "ada@example.com",
+    from: "hello@example.com",
+    subject: "Guten Morgen",
+    mail: { attachments: [{ filename: "plan.txt", content_type: "text/plain", size: 13, inline: false }] },
+  });
+  expect(message!.mail!.text!.trim()).toBe("Zeit für eine Übung");
+  expect(message!.mail!.html).toContain("<b>Übung</b>");
+});
+
+it("the mail server refuses receivers who do not exist, with the code that says so", async () => {
+  expect(await failure({ to: "bounce@simulator.amazonses.com" })).toMatchObject({
+    responseCode: 550,
+    code: "EENVELOPE",
+  });
+  expect(stage.sandbox.inbox.size).toBe(0);
+});
+
+it("the mail server says faults in the language of SMTP", async () => {
+  const answer = async (error: "throttle" | "500" | "503" | "MessageRejected" | "credentials") => {
+    stage.sandbox.knobs.patch({ ses: { error, fail_next: 1 } });
+    return ((await failure()) as SmtpFailure).responseCode;
+  };
+  expect(await answer("throttle")).toBe(454);
+  expect(await answer("500")).toBe(451);
+  expect(await answer("503")).toBe(421);
+  expect(await answer("MessageRejected")).toBe(554);
+  expect(await answer("credentials")).toBe(535);
+  expect(stage.sandbox.inbox.size).toBe(0);
+  stage.sandbox.knobs.patch({ ses: { max_per_second: 1 } });
+  expect([await failure(), ((await failure()) as SmtpFailure).responseCode]).toEqual([{}, 454]);
+  const now = stage.clock.now();
+  stage.sandbox.knobs.patch({ ses: { max_per_second: null, outage: { from: now, until: now + 1 } } });
+  expect(((await failure()) as SmtpFailure).responseCode).toBe(421);
+});
+
+it("the mail server cuts the connection, or keeps the mail and says nothing", async () => {
+  stage.sandbox.knobs.patch({ ses: { error: "reset", fail_next: 1 } });
+  expect((await failure()) as SmtpFailure).toMatchObject({ code: expect.stringMatching(/^E(CONNECTION|SOCKET)$/) });
+  expect(stage.sandbox.inbox.size).toBe(0);
+  stage.sandbox.knobs.patch({ ses: { error: "timeout-after-accept", fail_next: 1 } });
+  const waiting = failure();
+  await eventually(() => stage.sandbox.inbox.size === 1);
+  await stage.sandbox.close();
+  // What ends the wait is the server's end, not an answer to the mail.
+  expect(await waiting).toMatchObject({ responseCode: 421 });
+});
+
+it("the mail server takes anybody, unless credentials are set", async () => {
+  expect(await failure({ auth: { user: "anybody", pass: "anything" } })).toEqual({});
+  const guarded = await openStage({ secrets: { smtp: { user: "carillon", password: "s3cret" } } });
+  expect(await failure({ on: guarded })).toMatchObject({ responseCode: 530 });
+  expect(await failure({ on: guarded, auth: { user: "carillon", pass: "wrong" } })).toMatchObject({ code: "EAUTH" });
+  expect(await failure({ on: guarded, auth: { user: "carillon", pass: "s3cret" } })).toEqual({});
+  await guarded.close();
+});
