@@ -16,7 +16,7 @@ export interface Exchange {
 export type Answer =
   | { readonly ok: true; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   /** Nothing that can be trusted came back; the other side may have acted all the same. */
-  | { readonly ok: false; readonly error: string };
+  | { readonly ok: false; readonly error: string; readonly tooLong?: true };
 
 export type Fetch = typeof fetch;
 
@@ -48,7 +48,7 @@ export async function exchange(request: Exchange, surroundings: ExchangeSurround
       signal: late.signal,
     });
     const body = await readBody(response, request.longestAnswer ?? LONGEST_ANSWER);
-    if (body === undefined) return { ok: false, error: "the answer is too long" };
+    if (body === undefined) return { ok: false, error: "the answer is too long", tooLong: true };
     return { ok: true, status: response.status, headers: response.headers, body };
   } catch (error) {
     return { ok: false, error: errorText(late.signal.aborted ? late.signal.reason : error) };

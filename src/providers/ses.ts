@@ -163,7 +163,8 @@ export function sesFailure(error: unknown): EmailFailure {
   const network = { backoff: true, outage: true } as const;
   if (name === "TimeoutError" || code === "ETIMEDOUT")
     return failed("SESNetworkError", "TimeoutError", true, extra, network);
-  if (status === undefined && code !== undefined && CONNECTION_CODE.test(code))
+  // Also after a status of 200: the connection may break within the answer.
+  if (code !== undefined && CONNECTION_CODE.test(code))
     return failed("SESNetworkError", "ConnectionError", true, extra, network);
   return failed("SESInternalError", name, false, extra);
 }

@@ -1,4 +1,4 @@
-import { createTransport, type Transporter } from "nodemailer";
+import { createTransport, type Transporter, type TransportOptions } from "nodemailer";
 import {
   bareAddress,
   type EmailFailure,
@@ -24,12 +24,13 @@ export interface SmtpOptions {
 type Opened = Transporter<{ readonly response?: string; readonly accepted?: readonly unknown[] }>;
 
 const CONNECTIONS = 8;
+const IDLE_MS = 30_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 /** Hosts that forward to SES and answer with its message id. */
 const SES_HOST = /^email-smtp\./;
 const CREDENTIAL_CODES = new Set(["EAUTH", "ENOAUTH", "EOAUTH2"]);
 const CREDENTIAL_REPLIES = new Set([530, 535]);
-const NETWORK_CODES = new Set(["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "ETLS", "EPROXY"]);
+const NETWORK_CODES = new Set(["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "EPROXY"]);
 /** Enhanced codes that say the mailbox is not there; other refusals may be a policy that changes. */
 const NO_MAILBOX = /\b5\.(1\.1|1\.10|2\.1)\b/;
 
@@ -53,7 +54,7 @@ export class SmtpEmail implements EmailProvider {
         envelope: { from: bareAddress(message.from), to: [message.to] },
         raw: message.mime,
       });
-      const messageId = this.hasReceipts ? /^250 Ok (\S+)/i.exec(response)?.[1] : ownId;
+      const messageId = this.hasReceipts ? sesIdIn(response) : ownId;
       if (messageId) return { ok: true, messageId, hasReceipts: this.hasReceipts };
       return failed("SESInternalError", "NoMessageId", false, response);
     } catch (error) {
@@ -81,6 +82,10 @@ export class SmtpEmail implements EmailProvider {
     this.#transport ??= createTransport({
       pool: true,
       maxConnections: CONNECTIONS,
+      // Retries belong to the queue, which spaces them and survives a restart. Idle connections are closed here before
+      // servers drop them, so that a mail rarely meets a dead one.
+      maxRequeues: 0,
+      idleTimeout: IDLE_MS,
       host,
       port,
       secure,
@@ -95,7 +100,7 @@ export class SmtpEmail implements EmailProvider {
       // The message is ours to the last byte; nothing in it may make the library open files or addresses.
       disableFileAccess: true,
       disableUrlAccess: true,
-    }) as unknown as Opened;
+    } as TransportOptions) as unknown as Opened;
     return this.#transport;
   }
 }
@@ -110,6 +115,9 @@ function failed(
   return { ok: false, identifier, subidentifier: code, retryable, extra, ...flags };
 }
 
+const unreached = (what: string, extra: string) =>
+  failed("SESNetworkError", what, true, extra, { backoff: true, outage: true });
+
 /** What a refusal means: by the server's reply where there is one, else by what broke. */
 export function smtpFailure(error: unknown): EmailFailure {
   const { code, responseCode, response, name } = error as Error & {
@@ -119,6 +127,8 @@ export function smtpFailure(error: unknown): EmailFailure {
   };
   const extra = errorText(error);
   const reply = `SMTP${responseCode}`;
+  // Whatever the server replied to the wish for TLS, the conversation had not begun.
+  if (code === "ETLS") return unreached("ConnectionError", extra);
   if (responseCode !== undefined && responseCode >= 400 && responseCode < 500) {
     if (/throttl|sending rate|quota exceeded/i.test(response ?? ""))
       return failed("SESTooManyRequestsException", reply, true, extra, { backoff: true });
@@ -134,12 +144,15 @@ export function smtpFailure(error: unknown): EmailFailure {
     const unreachable = NO_MAILBOX.test(response ?? "") ? { unreachable: true as const } : {};
     return failed("SESClientError", reply, false, extra, unreachable);
   }
-  if (code !== undefined && (NETWORK_CODES.has(code) || /^E(CONN|HOST|NET|AI_|PIPE|NOTFOUND)/.test(code))) {
-    const what = code === "ETIMEDOUT" ? "TimeoutError" : "ConnectionError";
-    return failed("SESNetworkError", what, true, extra, { backoff: true, outage: true });
-  }
+  if (code !== undefined && (NETWORK_CODES.has(code) || /^E(CONN|HOST|NET|AI_|PIPE|NOTFOUND)/.test(code)))
+    return unreached(code === "ETIMEDOUT" ? "TimeoutError" : "ConnectionError", extra);
   if (code === "EENVELOPE" || code === "EMESSAGE") return failed("SESClientError", code, false, extra);
   return failed("SESInternalError", name || "Error", false, extra);
+}
+
+/** The id under which SES reports on a mail, from its reply to the mail's last line. */
+export function sesIdIn(response: string): string | undefined {
+  return /^250 Ok (\S+)/i.exec(response)?.[1];
 }
 
 /** The Message-ID of a mail without its brackets, from the headers only. */

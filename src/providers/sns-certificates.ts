@@ -52,7 +52,7 @@ export class SnsCertificates {
       { method: "GET", url, timeout: DOWNLOAD_TIMEOUT, longestAnswer: LONGEST_CERTIFICATE },
       this.#surroundings,
     );
-    if (!answer.ok) return { ok: false, fault: "unavailable", reason: answer.error };
+    if (!answer.ok) return { ok: false, fault: answer.tooLong ? "unusable" : "unavailable", reason: answer.error };
     if (answer.status >= 500) return { ok: false, fault: "unavailable", reason: `status ${answer.status}` };
     if (answer.status !== 200) return { ok: false, fault: "unusable", reason: `status ${answer.status}` };
     try {

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { sesNotificationOf } from "./ses-notification.ts";
+
+const mail = { messageId: "0100", destination: ["a@example.org"], tags: {} };
+const read = (body: unknown) => sesNotificationOf(typeof body === "string" ? body : JSON.stringify(body));
+
+test("deliveries are events, by either name of their type", () => {
+  const event = { messageId: "0100", notification: { type: "Delivery" } };
+  expect(read({ notificationType: "Delivery", mail, delivery: {} })).toEqual({ kind: "event", event });
+  expect(read({ eventType: "Delivery", mail })).toEqual({ kind: "event", event });
+});
+
+test("bounces keep their two reasons and who bounced", () => {
+  const bounce = {
+    bounceType: "Permanent",
+    bounceSubType: "NoEmail",
+    bouncedRecipients: [{ emailAddress: "a@example.org", status: "5.1.1" }, {}, "x"],
+  };
+  const notification = {
+    type: "Bounce",
+    reason: { primary: "Permanent", secondary: "NoEmail" },
+    destination: ["a@example.org"],
+    bounced_recipients: ["a@example.org"],
+  };
+  expect(read({ notificationType: "Bounce", mail, bounce })).toEqual({
+    kind: "event",
+    event: { messageId: "0100", notification },
+  });
+  const odd = read({ notificationType: "Bounce", mail, bounce: { ...bounce, bounceSubType: "has spaces" } });
+  expect(odd).toMatchObject({ event: { notification: { reason: { primary: "Permanent", secondary: "Other" } } } });
+});
+
+test("complaints keep their kind, which may be unknown", () => {
+  const complaint = { complaintFeedbackType: "abuse", complainedRecipients: [{ emailAddress: "a@example.org" }] };
+  expect(read({ notificationType: "Complaint", mail, complaint })).toMatchObject({
+    event: { notification: { type: "Complaint", feedback_type: "abuse", complained_recipients: ["a@example.org"] } },
+  });
+  expect(read({ eventType: "Complaint", mail: { messageId: "1" }, complaint: {} })).toEqual({
+    kind: "event",
+    event: {
+      messageId: "1",
+      notification: { type: "Complaint", feedback_type: null, destination: [], complained_recipients: [] },
+    },
+  });
+});
+
+test("a rejected mail counts as bounced for its content", () => {
+  expect(read({ eventType: "Reject", mail, reject: { reason: "Bad content" } })).toMatchObject({
+    event: { notification: { type: "Bounce", reason: { primary: "Transient", secondary: "ContentRejected" } } },
+  });
+});
+
+test.each(["Send", "Open", "Click", "DeliveryDelay", "Rendering Failure", "Subscription"])(
+  "a notification of type %s is understood and ignored",
+  (eventType) => {
+    expect(read({ eventType, mail })).toEqual({ kind: "ignored", type: eventType });
+  },
+);
+
+test("the greeting of a new topic is ignored", () => {
+  const greeting = "Successfully validated SNS topic for Amazon SES event publishing.";
+  expect(read(greeting)).toEqual({ kind: "ignored", type: "validation" });
+  expect(read({ notificationType: "AmazonSnsSubscriptionSucceeded" })).toMatchObject({ kind: "ignored" });
+});
+
+test.each<[string, unknown]>([
+  ["that is not JSON", "hello"],
+  ["that is a list", []],
+  ["without a type", { mail }],
+  ["of an unknown type", { eventType: "Teleport", mail }],
+  ["without a message id", { eventType: "Delivery", mail: {} }],
+  ["of a bounce without its reasons", { eventType: "Bounce", mail }],
+  ["of a bounce of unknown kind", { eventType: "Bounce", mail, bounce: { bounceType: "Odd" } }],
+  ["of a complaint without its part", { eventType: "Complaint", mail }],
+])("a notification %s is kept for a person to look at", (_, body) => {
+  expect(read(body)).toMatchObject({ kind: "unprocessable", reason: expect.stringMatching(/./) });
+});
