@@ -42,13 +42,8 @@ async function datedKeys(ctx: InvariantContext, families: readonly StatsFamily[]
 }
 
 /** The days that have keys, each once. */
-async function presentDays(
-  ctx: InvariantContext,
-  families: readonly StatsFamily[],
-): Promise<readonly { family: StatsFamily; date: number }[]> {
-  const days = new Map<string, { family: StatsFamily; date: number }>();
-  for (const { family, date } of await datedKeys(ctx, families)) days.set(`${family.name} ${date}`, { family, date });
-  return [...days.values()];
+function daysOf(dated: readonly DatedKey[]): readonly { family: StatsFamily; date: number }[] {
+  return [...new Map(dated.map(({ family, date }) => [`${family.name} ${date}`, { family, date }])).values()];
 }
 
 async function examine<T>(items: readonly T[], look: (item: T) => Promise<readonly string[]>): Promise<string[]> {
@@ -86,13 +81,13 @@ export function invariantsOf(rooms: Rooms): readonly Invariant[] {
       name: "stats:breakdowns_add_up",
       doc: "The breakdown of an event adds up to the event's count of that day, and only declared breakdowns exist.",
       async check(ctx) {
-        const families = familiesOf(rooms);
-        const undeclared = (await datedKeys(ctx, families)).flatMap(({ family, event, name }) =>
+        const dated = await datedKeys(ctx, familiesOf(rooms));
+        const undeclared = dated.flatMap(({ family, event, name }) =>
           event !== undefined && family.events[event]?.by === undefined
             ? [`${name} is a breakdown that ${family.name} does not declare`]
             : [],
         );
-        const sums = await examine(await presentDays(ctx, families), async ({ family, date }) => {
+        const sums = await examine(daysOf(dated), async ({ family, date }) => {
           const { events, breakdowns } = await readDayAsIs(ctx, family, date);
           return Object.entries(breakdowns).flatMap(([event, parts]) => {
             const sum = Object.values(parts).reduce((total, count) => total + Number(count), 0);
@@ -109,7 +104,7 @@ export function invariantsOf(rooms: Rooms): readonly Invariant[] {
       name: "stats:counts_are_counts",
       doc: "Every count of a day is a whole number that is not negative, of an event that is declared.",
       check: async (ctx) =>
-        examine(await presentDays(ctx, familiesOf(rooms)), async ({ family, date }) => {
+        examine(daysOf(await datedKeys(ctx, familiesOf(rooms))), async ({ family, date }) => {
           const { events, breakdowns } = await readDayAsIs(ctx, family, date);
           const undeclared = Object.keys(events)
             .filter((event) => !(event in family.events))
@@ -130,7 +125,7 @@ export function invariantsOf(rooms: Rooms): readonly Invariant[] {
       async check(ctx) {
         const held = await ctx.redis.commands.get(ctx.redis.topology.key(keys.timezone()));
         const today = calendarIn(held ?? statisticsSettings.timezone.default).unixDate(ctx.clock.now());
-        return (await presentDays(ctx, familiesOf(rooms))).flatMap(({ family, date }) =>
+        return daysOf(await datedKeys(ctx, familiesOf(rooms))).flatMap(({ family, date }) =>
           date < today - family.held - 1
             ? [`${family.day(date)} of ${isoDate(date)} is not in SQL yet: rotation is late`]
             : [],

@@ -47,8 +47,8 @@ export class Stats {
     const by = options?.by ?? 1;
     if (!Number.isInteger(by) || by < 0) throw new TypeError(`${stats.name} ${event}: ${by} is not a count`);
     if (by === 0) return this;
-    // Types refuse a missing breakdown; should one slip through, sums must stay true and somebody must see it.
-    const extra = options?.extra ?? (stats.events[event]?.by === undefined ? undefined : MISSING);
+    // Types refuse a breakdown that is missing or too much; should one slip through, sums must stay true.
+    const extra = stats.events[event]?.by === undefined ? undefined : (options?.extra ?? MISSING);
     this.add(stats.family, { op: "low", key: stats.earliest(), value: date });
     this.add(stats.family, { op: "hincr", key: stats.day(date), field: event, by });
     if (extra !== undefined)
