@@ -94,7 +94,7 @@ export const emailSettings = {
     doc: "Where certificates and confirmations of a simulated topic live. Never set it with a real one: whoever answers there can forge reports",
   }),
   smtpHost: settings.optionalText("email.smtp.host", { doc: "Server that takes mail over SMTP" }),
-  smtpPort: settings.integer("email.smtp.port", { default: 587, min: 1, max: 65_535, doc: "Its port" }),
+  smtpPort: settings.integer("email.smtp.port", { default: 587, min: 1, max: 65_535, doc: "Port of the SMTP server" }),
   smtpSecure: settings.oneOf("email.smtp.secure", ["auto", "true", "false"], {
     default: "auto",
     doc: "Whether TLS begins with the first byte; auto: on port 465 only. Otherwise the connection is upgraded first, and must be unless the server is on this machine",
