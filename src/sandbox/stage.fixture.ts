@@ -27,8 +27,9 @@ export async function openCatcher(): Promise<Catcher> {
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const caught = { path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks).toString() };
     catcher.caught.push(caught);
+    const status = catcher.statuses.shift() ?? 200;
     await catcher.onCaught(caught);
-    response.writeHead(catcher.statuses.shift() ?? 200).end();
+    response.writeHead(status).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const catcher: Catcher = {
