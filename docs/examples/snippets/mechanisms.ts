@@ -4,6 +4,7 @@ import { text } from "../../../src/kernel/keyspace/index.ts";
 import { callSpaced } from "../../../src/mechanisms/api-spacing/index.ts";
 import { guarded } from "../../../src/mechanisms/circuit-breaker/index.ts";
 import { pushCapped } from "../../../src/mechanisms/collections/index.ts";
+import { decodeDataRaw, encodeDataRaw } from "../../../src/mechanisms/data-raw/index.ts";
 import { LayeredCaches } from "../../../src/mechanisms/layered-cache/index.ts";
 import { unlessFenced } from "../../../src/mechanisms/lock/index.ts";
 import { advanceCursor, markOnce, readCursor } from "../../../src/mechanisms/marker/index.ts";
@@ -149,4 +150,9 @@ export async function small(ctx: Context): Promise<void> {
 export async function reported(ctx: JobContext): Promise<void> {
   const run = await startRun(ctx, keys.report);
   await run.finish({ stopReason: "list_exhausted", counts: { sent: 12 } });
+}
+
+export function story(): unknown {
+  const data_raw = encodeDataRaw({ email: { uid: "crl_em_1" }, info: { delivery_received_at: 1_790_000_000.5 } });
+  return decodeDataRaw(data_raw);
 }

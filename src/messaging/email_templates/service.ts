@@ -18,6 +18,7 @@ export { composeMail } from "./composer.ts";
 export { type Envelope, mailFor } from "./envelope.ts";
 export type { Mail, Mailbox } from "./mail.ts";
 export { composeMime } from "./mime.ts";
+export { code, hours, line, mailbox, moment, prose, timezone, webUrl } from "./parameters.ts";
 export { type Attachment, defineTemplate, type List, type Rendered, type Template } from "./template.ts";
 
 /** A template with parameters that fit it. */
