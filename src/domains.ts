@@ -8,6 +8,8 @@ import { operations } from "./infrastructure/operations/index.ts";
 import { sandbox } from "./infrastructure/sandbox/index.ts";
 import { signingKeys } from "./infrastructure/signing_keys/index.ts";
 import { statisticsDomain } from "./insight/statistics/index.ts";
+import { contacts } from "./messaging/contacts/index.ts";
+import { emailTemplates } from "./messaging/email_templates/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
@@ -22,4 +24,6 @@ export const domains: readonly Domain[] = [
   signingKeys,
   sandbox,
   statisticsDomain(() => domains),
+  contacts,
+  emailTemplates,
 ];

@@ -5,7 +5,7 @@ import type { Channel } from "./tables.ts";
 export const contactMethodStats = dailyStats({
   family: "contact_methods",
   keysFamily: "contacts",
-  title: "contact methods",
+  title: "Contact methods",
   table: "contact_method_stats",
   held: 2,
   origin: "documented",
