@@ -121,8 +121,13 @@ function quotedPrintable(size: number): void {
   let [write, column, read] = [at, 0, 0];
   while (read < size) {
     const byte = from[read]!;
-    // Nearly every byte: inside a line, and itself, whatever follows.
-    if (column !== 0 && column < WIDTH && INNER[byte] === 1) {
+    // Nearly every byte: inside a line, and itself; a space too, when a visible byte follows. What lies behind the end of
+    // the text is left from an earlier mail, so there only the careful way below decides.
+    if (
+      column !== 0 &&
+      column < WIDTH &&
+      (INNER[byte] === 1 || (byte === SPACE && read + 1 < size && INNER[from[read + 1]!] === 1))
+    ) {
       to[write++] = byte;
       column++;
       read++;
