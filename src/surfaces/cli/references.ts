@@ -3,6 +3,7 @@ import { jobErrors } from "../../jobs/index.ts";
 import { kernelErrors } from "../../kernel/errors.ts";
 import { keysReference } from "../../kernel/keyspace/index.ts";
 import { apiSpacingErrors } from "../../mechanisms/api-spacing/errors.ts";
+import { dataRawErrors } from "../../mechanisms/data-raw/errors.ts";
 import { lockErrors } from "../../mechanisms/lock/index.ts";
 import { tokenErrors } from "../../mechanisms/one-time-token/errors.ts";
 import { quarantineErrors } from "../../mechanisms/quarantine/errors.ts";
@@ -30,7 +31,14 @@ function errorSections() {
     { title: "The kernel", errors: kernelErrors },
     {
       title: "Mechanisms",
-      errors: { ...lockErrors, ...apiSpacingErrors, ...quarantineErrors, ...singleFlightErrors, ...tokenErrors },
+      errors: {
+        ...lockErrors,
+        ...apiSpacingErrors,
+        ...dataRawErrors,
+        ...quarantineErrors,
+        ...singleFlightErrors,
+        ...tokenErrors,
+      },
     },
     { title: "Files", errors: objectStoreErrors },
     { title: "Jobs", errors: jobErrors },
