@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestContext, type TestContext } from "../../test/harness/context.ts";
 import { Config, loadConfig, type Setting } from "../kernel/config.ts";
+import { SANDBOX_TWILIO, Sandbox } from "../sandbox/sandbox.ts";
 import { testMail } from "./email.conformance.ts";
 import { answersJson, type FixtureServer, startServer } from "./http-server.fixture.ts";
-import { openProviders, type StandIns } from "./open-providers.ts";
+import { openProviders, openSimulated, type StandIns } from "./open-providers.ts";
 import type { PushProvider } from "./push.ts";
 import { emailSettings, providerSettings, pushSettings, smsSettings } from "./settings.ts";
 
@@ -94,6 +95,21 @@ test("without settings nothing is sent, unless somebody stands in", async () => 
   const configured = new Config([]).with([pushSettings.provider, ["expo"]], [pushSettings.expoBaseUrl, server.url]);
   await (await open(configured, { push: [counting] })).push.send([{ to: "t", title: "t", body: "b" }]);
   expect(seen).toEqual([1]);
+});
+
+test("real clients pointed at the simulated providers stand in for a channel each", async () => {
+  const sandbox = await Sandbox.start({ clock: ctx.clock, log: ctx.log, publicUrl: server.url });
+  const clients = await openSimulated(
+    { url: sandbox.url, twilio: SANDBOX_TWILIO },
+    { ...surroundings(), userAgent: "t" },
+  );
+  const providers = await open(new Config([]), clients);
+  const [push] = await providers.push.send([{ to: "ExponentPushToken[a]", title: "t", body: "b" }]);
+  expect(push).toMatchObject({ ok: true, provider: "expo" });
+  expect(await providers.sms.create({ to: "+12025550100", body: "b" })).toMatchObject({ ok: true, provider: "twilio" });
+  expect(await providers.email.send(testMail("a@example.org"))).toMatchObject({ ok: true, provider: "ses" });
+  await providers.close();
+  await sandbox.close();
 });
 
 test.each<[string, Record<string, string>]>([
