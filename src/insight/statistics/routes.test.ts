@@ -50,7 +50,11 @@ it("lists every declared family with its events, breakdowns and addresses", asyn
       table: "shop_checkout_stats",
       charts: { spans: [30, 90, 182, 365], default: 90 },
       routes: {
-        daily: ["/api/1/admin/stats/shop:checkouts/daily", "/api/1/admin/shop/daily_checkouts"],
+        daily: [
+          "/api/1/admin/stats/shop:checkouts/daily",
+          "/api/1/admin/shop/daily_checkouts",
+          "/api/1/admin/shop/checkout_stats",
+        ],
         partial: ["/api/1/admin/stats/shop:checkouts/partial", "/api/1/admin/shop/partial_checkout_stats"],
         rotate: "/api/1/admin/stats/shop:checkouts/rotate",
       },
@@ -104,7 +108,8 @@ it("shows the open days as they are now, under both addresses", async () => {
     checked_at: NOON,
   });
   expect((await get("/shop/partial_checkout_stats")).json()).toEqual(answer.json());
-  expect((await get("/shop/daily_checkouts")).body).toBe((await get("/stats/shop:checkouts/daily?days=90")).body);
+  const chart = (await get("/stats/shop:checkouts/daily?days=90")).body;
+  for (const path of ["/shop/daily_checkouts", "/shop/checkout_stats"]) expect((await get(path)).body).toBe(chart);
   expect((await get("/shop/daily_checkouts?days=7")).statusCode).toBe(422);
 });
 

@@ -31,8 +31,8 @@ const CHART_DOC =
 
 export function routesOf(rooms: Rooms, rotate: RotateRunner): readonly Route<Context>[] {
   const aliases = familiesOf(rooms).flatMap((family) => [
-    ...(family.alias.daily ? [dailyAlias(family, family.alias.daily)] : []),
-    ...(family.alias.partial ? [partialAlias(family, family.alias.partial)] : []),
+    ...family.alias.daily.map((path) => dailyAlias(family, path)),
+    ...family.alias.partial.map((path) => partialAlias(family, path)),
   ]);
   return [
     route({
@@ -147,8 +147,8 @@ function described(family: StatsFamily) {
     table,
     charts: { spans: SPANS, default: 90 },
     routes: {
-      daily: [`${ADMIN}/stats/${name}/daily`, ...(alias.daily ? [`${ADMIN}${alias.daily}`] : [])],
-      partial: [`${ADMIN}/stats/${name}/partial`, ...(alias.partial ? [`${ADMIN}${alias.partial}`] : [])],
+      daily: [`${ADMIN}/stats/${name}/daily`, ...alias.daily.map((path) => ADMIN + path)],
+      partial: [`${ADMIN}/stats/${name}/partial`, ...alias.partial.map((path) => ADMIN + path)],
       rotate: `${ADMIN}/stats/${name}/rotate`,
     },
   };

@@ -35,7 +35,7 @@ export const checkouts = dailyStats({
   table: "shop_checkout_stats",
   events: { started: {}, paid: { by: "{currency}" }, failed: { by: "{provider}:{code}", sparse: true } },
   held: 2,
-  alias: { daily: "/shop/daily_checkouts", partial: "/shop/partial_checkout_stats" },
+  alias: { daily: ["/shop/daily_checkouts", "/shop/checkout_stats"], partial: "/shop/partial_checkout_stats" },
 });
 
 const shop = domain({ name: "shop", stats: [visits, checkouts] });

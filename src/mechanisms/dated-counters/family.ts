@@ -14,6 +14,8 @@ import { dailyKeys } from "./keys-daily.ts";
 
 type Events = Readonly<Record<string, EventPlan>>;
 
+type Addresses = string | readonly string[];
+
 /** When the days of a family are moved to SQL: every hour from 02:00 on, or at a quarter past every hour. */
 export type RotationTime = "nightly" | "quarter_past";
 
@@ -32,7 +34,7 @@ export interface StatsFamilyPlan<E extends Events> extends Holding {
   /** Before the dates in the name of a cached chart; default `daily_` and the family's name. */
   readonly cachePrefix?: string;
   /** Further addresses of its chart and its open days, below `/api/1/admin`. */
-  readonly alias?: { readonly daily?: string; readonly partial?: string };
+  readonly alias?: { readonly daily?: Addresses; readonly partial?: Addresses };
   /** Default nightly. */
   readonly rotation?: RotationTime;
   /** Columns that are looked up when a day is stored rather than counted. */
@@ -51,7 +53,7 @@ export interface StatsFamily<E extends Events = Events> extends DailyStats<E> {
   readonly keys: object;
   readonly channel: ChannelName | undefined;
   readonly cachePrefix: string;
-  readonly alias: { readonly daily?: string; readonly partial?: string };
+  readonly alias: { readonly daily: readonly string[]; readonly partial: readonly string[] };
   readonly rotation: RotationTime;
   /** The names of the columns that are looked up. */
   readonly computed: readonly string[];
@@ -98,7 +100,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     keys: keys.declared,
     channel: keys.channel,
     cachePrefix: plan.cachePrefix ?? `daily_${plan.family.replaceAll(":", "_")}`,
-    alias: plan.alias ?? {},
+    alias: { daily: [plan.alias?.daily ?? []].flat(), partial: [plan.alias?.partial ?? []].flat() },
     rotation,
     computed,
     migrations: tableSteps(plan.table, plan.events, computed),
