@@ -10,7 +10,7 @@ import { isLoopback, sandboxErrors } from "./loopback.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { SesSimulator } from "./ses.ts";
 import { SmtpSink } from "./smtp-sink.ts";
-import { SnsTopic } from "./sns.ts";
+import { SnsTopic, type Subscribing } from "./sns.ts";
 import { type TwilioAccount, TwilioSimulator } from "./twilio.ts";
 
 export interface SandboxSecrets {
@@ -34,6 +34,7 @@ export interface SandboxOptions {
   readonly secrets?: SandboxSecrets;
   /** The same seed and the same requests give the same ids and the same faults. */
   readonly seed?: number;
+  readonly subscribing?: Subscribing;
   /** How many messages the inbox keeps. */
   readonly keep?: number;
 }
@@ -48,7 +49,7 @@ export const SANDBOX_TWILIO: TwilioAccount = {
  * protocols. Real clients are pointed at `url` and `smtpUrl` and cannot tell the difference. What they send ends in the
  * inbox; the knobs decide what goes wrong.
  *
- * Life: started (listening, the house's webhook asked to subscribe) -> closed. All state is in memory: a process that dies
+ * Life: started (listening; the house's webhook is asked to confirm its subscription) -> closed. All state is in memory: a process that dies
  * takes inbox, receipts and planned callbacks with it, and the house finds out as it would with a provider that forgot.
  */
 export class Sandbox {
@@ -75,7 +76,7 @@ export class Sandbox {
   }
 
   static async start(options: SandboxOptions): Promise<Sandbox> {
-    const { clock, log, host = "127.0.0.1", secrets = {}, seed = 1 } = options;
+    const { clock, log, host = "127.0.0.1", secrets = {}, seed = 1, subscribing = "at start" } = options;
     if (!isLoopback(host))
       throw sandboxErrors.sandbox_must_be_local({ message: `The sandbox cannot listen on ${host}.` });
     const publicUrl = options.publicUrl.replace(/\/+$/, "");
@@ -89,6 +90,7 @@ export class Sandbox {
       ...parts(1),
       ownUrl: () => address.url,
       endpoint: `${publicUrl}/api/1/emails/sns-mail`,
+      subscribing,
     });
     const expo = new ExpoSimulator({ ...parts(2), accessToken: secrets.expoAccessToken });
     const twilio = new TwilioSimulator({
@@ -107,7 +109,7 @@ export class Sandbox {
         credentials: secrets.smtp,
       });
       address.url = server.url;
-      topic.subscribe();
+      if (subscribing === "at start") agenda.at(clock.now(), "sns subscription", () => topic.subscribe());
       const closing = async () => {
         await Promise.all([agenda.close(), server.close(), smtp.close()]);
       };

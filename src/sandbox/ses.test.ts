@@ -440,17 +440,4 @@ describe("the topic", () => {
     expect(kinds()).toEqual(["Delivery", "Bounce Transient/MailboxFull", "Complaint not-spam", "Complaint not-spam"]);
     expect(history()).toEqual(["accepted", "delivered", "Transient/MailboxFull", "not-spam"]);
   });
-
-  it("unsubscribes with one click, at this house only", async () => {
-    const offering = (url: string) =>
-      `List-Unsubscribe: <mailto:a@example.com>, <${url}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n${RAW}`;
-    await call("POST", "outbound-emails", mailTo("ada@example.com", offering(`${stage.house.url}/api/1/u/t`)));
-    await call("POST", "outbound-emails", mailTo("ada@example.com", offering("http://127.0.0.1:1/elsewhere")));
-    const [here, elsewhere] = stage.sandbox.inbox.all();
-    expect(await stage.sandbox.act(here!, { action: "unsubscribe" })).toEqual({ answered: 200 });
-    expect(stage.house.caught.at(-1)).toMatchObject({ path: "/api/1/u/t", body: "List-Unsubscribe=One-Click" });
-    await expect(stage.sandbox.act(elsewhere!, { action: "unsubscribe" })).rejects.toMatchObject({
-      code: "sandbox_action_unfit",
-    });
-  });
 });

@@ -13,7 +13,9 @@ interface SmtpFailure {
   readonly responseCode?: number;
   readonly code?: string;
 }
-const send = async (options: { to?: string; auth?: { user: string; pass: string }; on?: Stage } = {}) => {
+const send = async (
+  options: { to?: string; auth?: { user: string; pass: string }; on?: Stage; unsubscribe?: string } = {},
+) => {
   const { hostname: host, port } = new URL((options.on ?? stage).sandbox.smtpUrl);
   const transport = createTransport({ host, port: Number(port), auth: options.auth, ignoreTLS: true });
   try {
@@ -23,6 +25,12 @@ const send = async (options: { to?: string; auth?: { user: string; pass: string 
       subject: "Guten Morgen",
       text: "Zeit für eine Übung",
       html: "<p>Zeit für eine <b>Übung</b></p>",
+      headers: options.unsubscribe
+        ? {
+            "List-Unsubscribe": `<mailto:off@example.com>, <${options.unsubscribe}>`,
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+          }
+        : {},
       attachments: [{ filename: "plan.txt", content: "first breathe" }],
     });
   } finally {
@@ -96,4 +104,18 @@ it("the mail server takes anybody, unless credentials are set", async () => {
   expect(await failure({ on: guarded, auth: { user: "carillon", pass: "wrong" } })).toMatchObject({ code: "EAUTH" });
   expect(await failure({ on: guarded, auth: { user: "carillon", pass: "s3cret" } })).toEqual({});
   await guarded.close();
+});
+
+it("a mail is unsubscribed from with one click, at this house only", async () => {
+  await send({ unsubscribe: `${stage.house.url}/api/1/u/t` });
+  await send({ unsubscribe: "http://127.0.0.1:1/elsewhere" });
+  await send();
+  const [here, elsewhere, nowhere] = stage.sandbox.inbox.all();
+  expect(await stage.sandbox.act(here!, { action: "unsubscribe" })).toEqual({ answered: 200 });
+  expect(stage.house.caught.at(-1)).toMatchObject({ path: "/api/1/u/t", body: "List-Unsubscribe=One-Click" });
+  for (const message of [elsewhere!, nowhere!])
+    await expect(stage.sandbox.act(message, { action: "unsubscribe" })).rejects.toMatchObject({
+      code: "sandbox_action_unfit",
+    });
+  await expect(stage.sandbox.act(here!, { action: "bounce" })).rejects.toMatchObject({ code: "sandbox_action_unfit" });
 });

@@ -11,12 +11,18 @@ export const TOPIC_ARN = "arn:aws:sns:us-east-1:000000000000:carillon-email";
 const FOREIGN_TOPIC_ARN = "arn:aws:sns:us-east-1:999999999999:somebody-else";
 const RETRIES = 3;
 const RETRY_SECONDS = 20;
-/** A house that starts with its sandbox is not listening yet when the subscription begins. */
+/** How often, and how many seconds apart, the confirmation is posted while nobody listens. */
 const KNOCKS = 120;
 const KNOCK_SECONDS = 1;
 /** How long a notification waits for another to overtake it. */
 const OVERTAKING_SECONDS = 30;
 const OVERSIZE = 1_048_577;
+
+/**
+ * When the house is asked to confirm. At first mail is for a sandbox that starts before its house listens: until then the
+ * house's port may be somebody else's.
+ */
+export type Subscribing = "at start" | "at first mail";
 
 /** A notification on its way: the same bytes however often they are sent. */
 interface Letter {
@@ -43,6 +49,8 @@ export class SnsTopic {
   readonly #random: () => number;
   readonly #ownUrl: () => string;
   readonly #endpoint: string;
+  readonly #subscribing: Subscribing;
+  #handshake: Promise<void> | undefined;
   #token: string | undefined;
   #confirmed = false;
   #held: Letter | undefined;
@@ -54,6 +62,7 @@ export class SnsTopic {
     random: () => number;
     ownUrl: () => string;
     endpoint: string;
+    subscribing: Subscribing;
   }) {
     this.#clock = plan.clock;
     this.#agenda = plan.agenda;
@@ -61,6 +70,7 @@ export class SnsTopic {
     this.#random = plan.random;
     this.#ownUrl = plan.ownUrl;
     this.#endpoint = plan.endpoint;
+    this.#subscribing = plan.subscribing;
   }
 
   get confirmed(): boolean {
@@ -91,24 +101,16 @@ export class SnsTopic {
   }
 
   /** Posts the confirmation until somebody answers; the house confirms by fetching its SubscribeURL. */
-  subscribe(): void {
-    this.#token = seededHex(this.#random, 64);
-    this.#agenda.at(this.#clock.now(), "sns subscription", async () => {
-      const letter = await this.#letter("SubscriptionConfirmation", {
-        Message: `You have chosen to subscribe to the topic ${TOPIC_ARN}.`,
-        SubscribeURL: `${this.#ownUrl()}/?Action=ConfirmSubscription&TopicArn=${TOPIC_ARN}&Token=${this.#token}`,
-        Token: this.#token!,
-      });
-      for (let knock = 0; knock < KNOCKS; knock++) {
-        const status = await callWebhook(this.#agenda, this.#endpoint, letter.body, letter.headers);
-        if (this.#confirmed || (status !== null && status < 500 && status !== 429)) return;
-        if (!(await this.#agenda.pause(status === null ? KNOCK_SECONDS : RETRY_SECONDS))) return;
-      }
+  subscribe(): Promise<void> {
+    this.#handshake ??= this.#askToConfirm().finally(() => {
+      this.#handshake = undefined;
     });
+    return this.#handshake;
   }
 
   /** Tells the house; resolves when the first attempt was answered. */
   async publish(message: Record<string, unknown>, about?: SandboxMessage): Promise<void> {
+    if (!this.#confirmed && this.#subscribing === "at first mail") await this.subscribe();
     if (!this.#confirmed) {
       this.lost += 1;
       return;
@@ -121,6 +123,21 @@ export class SnsTopic {
     const letter = { ...(await this.#letter("Notification", { Message: text })), about, kind };
     for (let copy = 0; copy <= knobs.duplicate_notifications; copy++)
       await (knobs.reorder ? this.#overtake(letter) : this.#post(letter, 0));
+  }
+
+  async #askToConfirm(): Promise<void> {
+    const token = seededHex(this.#random, 64);
+    this.#token = token;
+    const letter = await this.#letter("SubscriptionConfirmation", {
+      Message: `You have chosen to subscribe to the topic ${TOPIC_ARN}.`,
+      SubscribeURL: `${this.#ownUrl()}/?Action=ConfirmSubscription&TopicArn=${TOPIC_ARN}&Token=${token}`,
+      Token: token,
+    });
+    for (let knock = 0; knock < KNOCKS; knock++) {
+      const status = await callWebhook(this.#agenda, this.#endpoint, letter.body, letter.headers);
+      if (this.#confirmed || (status !== null && status < 500 && status !== 429)) return;
+      if (!(await this.#agenda.pause(status === null ? KNOCK_SECONDS : RETRY_SECONDS))) return;
+    }
   }
 
   async #overtake(letter: Letter): Promise<void> {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../../test/harness/facts.ts";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { Config, type Setting } from "../../kernel/config.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
-import { openCatcher } from "../../sandbox/stage.fixture.ts";
+import { confirmSubscriptions, openCatcher } from "../../sandbox/stage.fixture.ts";
 import { settings as httpSettings } from "../../surfaces/http/settings.ts";
 import { settings as accessSettings } from "../access/settings.ts";
 import { sandbox as room } from "./index.ts";
@@ -53,8 +54,8 @@ const text = () => {
     body: new URLSearchParams({ To: PERSON, Body: "Breathe", MessagingServiceSid: "MG1" }),
   });
 };
-const mail = () =>
-  fetch(`${sandbox.url}/v2/email/outbound-emails`, {
+const mail = (at = sandbox) =>
+  fetch(`${at.url}/v2/email/outbound-emails`, {
     method: "POST",
     headers: {
       authorization: `AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/ses/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
@@ -116,6 +117,26 @@ describe("the inbox over HTTP", () => {
     expect([bounce.status, bounce.body.type]).toEqual([409, "sandbox_action_unfit"]);
     expect((await call("POST", `/messages/${items[0].id}/actions`, { action: "explode" })).status).toBe(422);
     expect((await call("POST", "/messages/sms-0/actions", { action: "deliver" })).status).toBe(404);
+  });
+});
+
+describe("the house's subscription", () => {
+  it("is asked for when the first mail is sent, and that mail is already reported", async () => {
+    const listener = await openCatcher();
+    confirmSubscriptions(listener);
+    const config = server.ctx.config.with([settings.publicUrl, listener.url]);
+    const end = await startSandbox({ ...server.ctx, config }, WEB);
+    const fresh = sandboxOf({ config });
+    expect(fresh.ses.topic.confirmed).toBe(false);
+    await mail(fresh);
+    await eventually(() => listener.caught.length === 2);
+    expect(listener.caught.map(({ path, headers }) => [path, headers["x-amz-sns-message-type"]])).toEqual([
+      ["/api/1/emails/sns-mail", "SubscriptionConfirmation"],
+      ["/api/1/emails/sns-mail", "Notification"],
+    ]);
+    expect([fresh.ses.topic.confirmed, fresh.ses.topic.lost]).toEqual([true, 0]);
+    await end();
+    await listener.close();
   });
 });
 

@@ -72,6 +72,7 @@ async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
     clock,
     log,
     publicUrl: config.get(settings.publicUrl) ?? `http://127.0.0.1:${port}`,
+    subscribing: "at first mail" as const,
     seed: config.get(settings.seed),
     keep: config.get(settings.keep),
     secrets: {
