@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { eventually } from "../../../test/harness/facts.ts";
+import { findPostgres, startPostgres } from "../../../test/harness/postgres.ts";
 import { Config } from "../../kernel/config.ts";
+import { openSql } from "../../kernel/sql/index.ts";
 import { type ContactsHouse, openContacts } from "./contacts.fixture.ts";
 import {
   addEmails,
@@ -14,6 +17,7 @@ import {
   verifyEmails,
 } from "./service.ts";
 import { settings } from "./settings.ts";
+import type { ContactTables } from "./tables.ts";
 
 let house: ContactsHouse;
 beforeAll(async () => {
@@ -234,4 +238,36 @@ test("numbers of countries that are not served are refused", () => {
   expect(parsePhoneNumber(serving("US", "DE"), "+4930901820")).toBe("+4930901820");
   expect(() => parsePhoneNumber(serving("US"), "+4930901820")).toThrow("not served here");
   expect(parsePhoneNumber(serving("US"), NUMBER)).toBe(NUMBER);
+});
+
+test("a sign-in that vouches for a number does not undo what its owner switches off at the same moment", async () => {
+  const bin = findPostgres();
+  const server = bin ? await startPostgres(bin) : undefined;
+  const engine = server ? await openSql({ kind: "postgres", url: server.url }) : undefined;
+  const place = engine ? await openContacts(engine) : house;
+  await place.clear();
+  await place.people("ada");
+  await addPhones(place.ctx, [phone("ada", { verified: false, receivesNotifications: true })]);
+  const vouch = () => addPhones(place.ctx, [phone("ada", { verified: true })]);
+  let vouched: Promise<unknown> = Promise.resolve();
+  await place.ctx.sql
+    .tables<ContactTables>()
+    .transaction()
+    .execute(async (tx) => {
+      await tx.updateTable("user_phone_numbers").set({ receives_notifications: false }).execute();
+      vouched = vouch();
+      // The embedded engine serves one after the other; a server lets the second come as far as our row.
+      if (engine)
+        await eventually(
+          async () => (await place.query("select 1 from pg_locks where not granted")).length > 0,
+          "the wait for the row",
+        );
+    });
+  await vouched;
+  expect((await contactMethodsOf(place.ctx, "ada")).phones).toMatchObject([
+    { verified: true, receives_notifications: false },
+  ]);
+  if (engine) await place.close();
+  await engine?.close();
+  await server?.stop();
 });

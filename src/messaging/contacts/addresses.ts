@@ -192,9 +192,10 @@ async function raise(
       ${items.map(({ userId }) => userId)}::bigint[], ${items.map((item) => item.address)}::text[]
     ) with ordinality as asked (user_id, address, place)
       on known.user_id = asked.user_id and lower(known.${column}) = lower(asked.address)
-    order by asked.place`.execute(tx);
+    order by known.id for update of known`.execute(tx);
   const final = new Map<number, { verified: boolean; receives: boolean }>();
-  const changed = rows.flatMap((row) => {
+  const inOrder = [...rows].sort((one, other) => one.place - other.place);
+  const changed = inOrder.flatMap((row) => {
     const item = items[row.place - 1]!;
     const before = final.get(row.id) ?? row;
     const after = {

@@ -43,7 +43,8 @@ export async function suppressPhones(
         ${suppressions.map(() => newUid("spn"))}::text[], ${numbers}::text[],
         ${suppressions.map(({ reason }) => reason)}::text[],
         ${suppressions.map(({ details = {} }) => JSON.stringify(details))}::jsonb[]
-      ) as asked on conflict (phone_number) do nothing returning uid`.execute(tx);
+      ) as asked (uid, number, reason, details) order by asked.number
+      on conflict (phone_number) do nothing returning uid`.execute(tx);
     const { rows } = await sql<SuppressedPhone>`
       select held.uid, held.phone_number, held.reason, held.reason_details, held.created_at
       from unnest(${numbers}::text[]) with ordinality as asked (number, place)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { operations } from "../../infrastructure/operations/index.ts";
+import { statisticsDomain } from "../../insight/statistics/index.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { contacts } from "./index.ts";
 import { createPushToken } from "./jobs.ts";
@@ -11,7 +12,7 @@ const queued: { name: string; kwargs: never }[] = [];
 const tokens: Record<string, string> = {};
 
 beforeAll(async () => {
-  server = await openTestServer({ domains: [operations, contacts] });
+  server = await openTestServer({ domains: [operations, statisticsDomain(() => [contacts]), contacts] });
   Object.assign(server.ctx.jobs, {
     enqueue: async ({ name }: { name: string }, kwargs: never) => void queued.push({ name, kwargs }),
   });
@@ -215,5 +216,12 @@ describe("what administrators do", () => {
     const { items } = (await admin("GET", "/api/1/admin/email/failures?email=A@example.com")).json();
     expect(items).toMatchObject([{ failure_type: "Bounce", failure_extra: "Transient/General", message_id: "m" }]);
     expect((await as("ada", "GET", "/api/1/admin/email/failures")).statusCode).toBe(403);
+  });
+
+  test("the counts of today are shown under the room's own address", async () => {
+    await as("ada", "POST", "/api/1/users/me/emails", { email: "a@example.com" });
+    const { today } = (await admin("GET", "/api/1/admin/contact_methods/partial_contact_method_stats")).json();
+    expect(today).toMatchObject({ created: 1, created_breakdown: { "email:unverified:enabled:user": 1 }, deleted: 0 });
+    expect((await admin("GET", "/api/1/admin/contact_methods/daily_contact_methods")).statusCode).toBe(200);
   });
 });

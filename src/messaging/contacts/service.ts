@@ -57,6 +57,7 @@ export {
   suppressPhones,
   unsuppressPhones,
 } from "./phone-suppression.ts";
+export { confirmPushTokens, pushTokensCreatedBefore, type TokenConfirmation } from "./push-token-facts.ts";
 export {
   deletePushTokens,
   PUSH_TOKEN,
