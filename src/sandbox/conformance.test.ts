@@ -11,6 +11,7 @@ import { SmtpEmail } from "../providers/smtp.ts";
 import { SnsVerifier } from "../providers/sns.ts";
 import { TwilioSms } from "../providers/twilio.ts";
 import { verifyTwilioSignature } from "../providers/twilio-signature.ts";
+import { sandboxClients } from "./clients.ts";
 import type { SesKnobs, TwilioKnobs } from "./knobs.ts";
 import { TOPIC_ARN } from "./sns.ts";
 import { type Caught, openStage, type Stage } from "./stage.fixture.ts";
@@ -108,6 +109,22 @@ emailConformance("the SMTP client at the sandbox", {
       close: stage.close,
     };
   },
+});
+
+it("clients that are pointed at the sandbox reach its inbox by every channel", async () => {
+  const stage = await openStage({ secrets: { expoAccessToken: "s3cret" } });
+  const { url, twilio, inbox } = stage.sandbox;
+  const clients = await sandboxClients({ url, twilio: twilio.account, expoAccessToken: "s3cret" }, common(stage));
+  await clients.push[0]!.send([{ to: "ExponentPushToken[a]", title: "Hi", body: "there", channelId: "default" }]);
+  await clients.sms[0]!.create({ to: "+12025550100", body: "Hi there" });
+  await clients.email[0]!.send(testMail("ada@example.com"));
+  expect(inbox.all().map(({ provider, to }) => [provider, to])).toEqual([
+    ["expo", "ExponentPushToken[a]"],
+    ["twilio", "+12025550100"],
+    ["ses", "ada@example.com"],
+  ]);
+  await clients.email[0]!.close();
+  await stage.close();
 });
 
 describe("webhooks of the sandbox, checked as those of real providers are", () => {

@@ -7,7 +7,7 @@ import { confirmSubscriptions, openCatcher } from "../../sandbox/stage.fixture.t
 import { settings as httpSettings } from "../../surfaces/http/settings.ts";
 import { settings as accessSettings } from "../access/settings.ts";
 import { sandbox as room } from "./index.ts";
-import { errors, refuseSandbox, sandboxOf, startSandbox } from "./service.ts";
+import { errors, refuseSandbox, sandboxAddress, sandboxOf, startSandbox } from "./service.ts";
 import { settings } from "./settings.ts";
 
 const WEB = { web: true, worker: true };
@@ -224,6 +224,8 @@ describe("where the sandbox may be used", () => {
     const { accountSid, authToken } = sandbox.twilio.account;
     expect(accountSid).toMatch(/^AC[0-9a-f]{32}$/);
     expect(authToken).toMatch(/^[0-9a-f]{32}$/);
+    expect(sandboxAddress(server.ctx.config)).toMatchObject({ url: sandbox.url, twilio: { accountSid, authToken } });
+    expect(sandboxAddress(config()).url).toBe("http://127.0.0.1:8790");
     const other = config(...anyPort, [accessSettings.rootSecret, "another root secret, also long enough"]);
     const end = await start(other);
     expect(sandboxOf({ config: other }).twilio.account.authToken).not.toBe(authToken);

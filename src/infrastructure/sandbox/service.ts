@@ -1,6 +1,8 @@
 import type { ProcessRoles } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
+import { pushSettings, smsSettings } from "../../providers/settings.ts";
+import type { SandboxAddress } from "../../sandbox/clients.ts";
 import { isLoopback } from "../../sandbox/loopback.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { deriveKey } from "../access/service.ts";
@@ -55,12 +57,20 @@ function exposureOf(config: Config): string | undefined {
   return isLoopback(host) ? undefined : `the server listens on ${host}`;
 }
 
-/** The account that the simulated Twilio knows: the configured one, else one that follows from the root secret. */
-function twilioAccount(config: Config) {
+/**
+ * Where the simulated providers answer, for whoever opens clients to them: the ones of this process, else those that the
+ * settings promise in the web process of this machine.
+ */
+export function sandboxAddress(config: Config): SandboxAddress {
   const key = Buffer.from(deriveKey({ config }, "sandbox-twilio")).toString("hex");
   return {
-    accountSid: settingNamed(config, "sms.twilio.accountSid", `AC${key.slice(0, 32)}`),
-    authToken: settingNamed(config, "sms.twilio.authToken", key.slice(32)),
+    url: running.get(config)?.url ?? `http://127.0.0.1:${config.get(settings.port)}`,
+    expoAccessToken: config.get(pushSettings.expoAccessToken),
+    // The configured account, else one that follows from the root secret, which all processes share.
+    twilio: {
+      accountSid: config.get(smsSettings.twilioAccountSid) ?? `AC${key.slice(0, 32)}`,
+      authToken: config.get(smsSettings.twilioAuthToken) ?? key.slice(32),
+    },
   };
 }
 
@@ -68,6 +78,7 @@ async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
   // Loaded only here: most processes need none of it.
   const { Sandbox } = await import("../../sandbox/sandbox.ts");
   const port = Number(settingNamed(config, "http.port", "8787"));
+  const { twilio, expoAccessToken } = sandboxAddress(config);
   const plan = {
     clock,
     log,
@@ -75,10 +86,7 @@ async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
     subscribing: "at first mail" as const,
     seed: config.get(settings.seed),
     keep: config.get(settings.keep),
-    secrets: {
-      twilio: twilioAccount(config),
-      expoAccessToken: settingNamed(config, "push.expo.accessToken", "") || undefined,
-    },
+    secrets: { twilio, expoAccessToken },
   };
   try {
     return await Sandbox.start({ ...plan, port: config.get(settings.port), smtpPort: config.get(settings.smtpPort) });
