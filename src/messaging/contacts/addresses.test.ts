@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { eventually } from "../../../test/harness/facts.ts";
 import { findPostgres, startPostgres } from "../../../test/harness/postgres.ts";
 import { Config } from "../../kernel/config.ts";
@@ -17,7 +18,6 @@ import {
   verifyEmails,
 } from "./service.ts";
 import { settings } from "./settings.ts";
-import type { ContactTables } from "./tables.ts";
 
 let house: ContactsHouse;
 beforeAll(async () => {
@@ -240,6 +240,18 @@ test("numbers of countries that are not served are refused", () => {
   expect(parsePhoneNumber(serving("US"), NUMBER)).toBe(NUMBER);
 });
 
+/** Does something else just before the known number is written, as another process might. */
+class Interrupted extends MortalSql {
+  interruption: (() => Promise<void>) | undefined;
+
+  override async pass<T>(statement: string, run: () => Promise<T>): Promise<T> {
+    const interrupt = /^\s*update "user_phone_numbers"/.test(statement) ? this.interruption : undefined;
+    if (interrupt) this.interruption = undefined;
+    await interrupt?.();
+    return super.pass(statement, run);
+  }
+}
+
 test("a sign-in that vouches for a number does not undo what its owner switches off at the same moment", async () => {
   const bin = findPostgres();
   const server = bin ? await startPostgres(bin) : undefined;
@@ -248,22 +260,20 @@ test("a sign-in that vouches for a number does not undo what its owner switches 
   await place.clear();
   await place.people("ada");
   await addPhones(place.ctx, [phone("ada", { verified: false, receivesNotifications: true })]);
-  const vouch = () => addPhones(place.ctx, [phone("ada", { verified: true })]);
-  let vouched: Promise<unknown> = Promise.resolve();
-  await place.ctx.sql
-    .tables<ContactTables>()
-    .transaction()
-    .execute(async (tx) => {
-      await tx.updateTable("user_phone_numbers").set({ receives_notifications: false }).execute();
-      vouched = vouch();
-      // The embedded engine serves one after the other; a server lets the second come as far as our row.
-      if (engine)
-        await eventually(
-          async () => (await place.query("select 1 from pg_locks where not granted")).length > 0,
-          "the wait for the row",
-        );
+  const { uid } = (await contactMethodsOf(place.ctx, "ada")).phones[0]!;
+  let done = false;
+  let switched: Promise<unknown> = Promise.resolve();
+  const interrupted = new Interrupted(place.ctx.sql);
+  interrupted.interruption = async () => {
+    switched = switchNotifications(place.ctx, [{ userSub: "ada", uid, enabled: false }]).then(() => {
+      done = true;
     });
-  await vouched;
+    // The embedded engine serves one after the other; a server lets the second come as far as the row, or past it.
+    if (engine)
+      await eventually(async () => done || (await place.query("select 1 from pg_locks where not granted")).length > 0);
+  };
+  expect(await addPhones(place.with({ sql: interrupted }), [phone("ada", { verified: true })])).toEqual(["changed"]);
+  await switched;
   expect((await contactMethodsOf(place.ctx, "ada")).phones).toMatchObject([
     { verified: true, receives_notifications: false },
   ]);
