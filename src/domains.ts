@@ -10,6 +10,7 @@ import { signingKeys } from "./infrastructure/signing_keys/index.ts";
 import { statisticsDomain } from "./insight/statistics/index.ts";
 import { contacts } from "./messaging/contacts/index.ts";
 import { emailTemplates } from "./messaging/email_templates/index.ts";
+import { push } from "./messaging/push/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
@@ -26,4 +27,5 @@ export const domains: readonly Domain[] = [
   statisticsDomain(() => domains),
   contacts,
   emailTemplates,
+  push,
 ];

@@ -1,0 +1,96 @@
+import type { JobContext } from "../../jobs/context.ts";
+import { defineRunner, type Runner } from "../../jobs/runner.ts";
+import type { Lock } from "../../mechanisms/lock/index.ts";
+import { type Entry, MAX_ITEMS_PER_CALL, purgatoryQueue } from "../../mechanisms/purgatory-queue/index.ts";
+import { MAX_PUSH_RECEIPTS, type ReceiptOutcome } from "../../providers/push.ts";
+import { type CheckEntry, checkEntry } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { NoKwargs, runLine } from "./line.ts";
+import { failureEvent } from "./settlement.ts";
+import { pushReceiptStats, type ReceiptEvent } from "./stats.ts";
+import { failureJob, successJob } from "./story.ts";
+
+/**
+ * Asking what became of notifications.
+ *
+ *   cold ──rested──▶ hot ──claim──▶ purgatory ──request──▶ receipt ──settle──▶ success job
+ *    ▲                                              └────▶ failure ──settle──▶ failure job ──▶ given up
+ *    └──────────────────────────retry──────────────────────────────────────────────┘
+ *
+ * Asking has no effect on anybody's device, so a run that dies is simply repeated from its purgatory: every callback is queued by the
+ * step that takes its ticket out of there, and so once.
+ */
+export const checkQueue = purgatoryQueue({
+  queue: keys.hot(),
+  purgatory: keys.ticketPurgatory(),
+  codec: checkEntry,
+});
+
+export const checkReceipts: Runner<typeof NoKwargs> = defineRunner({
+  name: "runners.push.check",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Asks the provider what became of notifications whose ticket has rested, and queues their callbacks.",
+  async run(ctx) {
+    const stopped = await ctx.locks.withLock(keys.checkLock(), { kind: "owner", wait: "fail" }, (lock) =>
+      checkHot(ctx, lock),
+    );
+    if (stopped === "signal" || stopped === "credentials") return;
+    if ((await checkQueue.length(ctx)) > 0) ctx.jobs.nudge(checkReceipts, {});
+  },
+});
+
+function checkHot(ctx: JobContext, lock: Lock) {
+  return runLine<CheckEntry, ReceiptOutcome, ReceiptEvent>(ctx, lock, {
+    runner: checkReceipts.name,
+    queue: checkQueue,
+    report: keys.checkReport,
+    handledCount: "num_checked",
+    stats: pushReceiptStats,
+    groupSize: Math.min(MAX_PUSH_RECEIPTS, MAX_ITEMS_PER_CALL),
+    ask: (group) => receiptsOf(ctx, group),
+    handle({ raw, value }, outcome) {
+      const queuedAt = value.attempt_initially_queued_at;
+      if (outcome.ok) {
+        const job = successJob(ctx, value, outcome.receipt);
+        return { outcome: "succeeded", settled: { raw, queuedAt, becomes: { job }, event: "succeeded" } };
+      }
+      if (outcome.credentials) return "refused";
+      const becomes = { job: failureJob(ctx, value, outcome) };
+      const event = failureEvent(pushReceiptStats, outcome.identifier);
+      return {
+        outcome: outcome.retryable ? "failed_transiently" : "failed_permanently",
+        settled: { raw, queuedAt, becomes, event },
+      };
+    },
+  });
+}
+
+/** One request per provider that took any of these; entries with the same ticket share its receipt. */
+async function receiptsOf(ctx: JobContext, group: readonly Entry<CheckEntry>[]): Promise<ReceiptOutcome[]> {
+  const idsOf = new Map<string | null, Set<string>>();
+  for (const { value } of group) {
+    const provider = value.provider ?? null;
+    idsOf.set(provider, (idsOf.get(provider) ?? new Set()).add(value.push_ticket.id));
+  }
+  const found = new Map(
+    await Promise.all(
+      [...idsOf].map(
+        async ([provider, ids]) => [provider, await ctx.providers.push.receipts([...ids], provider)] as const,
+      ),
+    ),
+  );
+  return group.map(({ value }) => {
+    const outcome = found.get(value.provider ?? null)?.get(value.push_ticket.id);
+    return outcome ?? { ...NOT_READY };
+  });
+}
+
+const NOT_READY: ReceiptOutcome = {
+  ok: false,
+  identifier: "NotReadyYet",
+  subidentifier: null,
+  retryable: true,
+  extra: null,
+  receipt: null,
+};

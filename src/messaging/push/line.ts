@@ -1,0 +1,91 @@
+import { z } from "zod";
+import type { JobContext } from "../../jobs/context.ts";
+import type { StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
+import {
+  type Entry,
+  MAX_ITEMS_PER_CALL,
+  type PurgatoryQueue,
+  runBatches,
+} from "../../mechanisms/purgatory-queue/index.ts";
+import { type ReportKey, type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
+import { type Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
+import { settings } from "./settings.ts";
+import { type Settled, settleAll } from "./settlement.ts";
+
+export const NoKwargs = z.strictObject({});
+
+/** What an answer means for its entry. `refused`: the provider refuses us, so the entry goes back where it came from. */
+export type Handled<Event extends string> = { readonly outcome: Outcome; readonly settled: Settled<Event> } | "refused";
+type Outcome = "succeeded" | "failed_permanently" | "failed_transiently";
+
+/** A job that takes entries from a queue, asks the provider about them, and settles each by the answer. */
+export interface LinePlan<T, Answer, Event extends string> {
+  readonly runner: string;
+  readonly queue: PurgatoryQueue<T>;
+  readonly report: ReportKey;
+  /** What the report calls the number of entries that were asked about. */
+  readonly handledCount: string;
+  readonly stats: StatsFamily<Readonly<Record<Event, object>>>;
+  /** The most entries in one request. */
+  readonly groupSize: number;
+  readonly pace?: Pace;
+  ask(group: readonly Entry<T>[]): Promise<readonly Answer[]>;
+  handle(entry: Entry<T>, answer: Answer): Handled<Event>;
+}
+
+/**
+ * One run under its lock: batches of at most 500 go through the window until the queue is empty, the time is over or the
+ * provider refuses us. Whatever was not handed out then returns to the head of the queue in order.
+ */
+export async function runLine<T, Answer, Event extends string>(
+  ctx: JobContext,
+  lock: Lock,
+  plan: LinePlan<T, Answer, Event>,
+): Promise<StopReason> {
+  const { queue } = plan;
+  const run = await startRun(ctx, plan.report);
+  const limit = ctx.config.get(settings.maxPerRun) || Number.POSITIVE_INFINITY;
+  const counts = { succeeded: 0, failed_permanently: 0, failed_transiently: 0 };
+  let asked = 0;
+  let refused = false;
+  const spent = () => ctx.budget.exhausted() || asked >= limit;
+
+  const { stopReason } = await runBatches(ctx, {
+    runner: plan.runner,
+    shuttingDown: () => ctx.shuttingDown(),
+    exhausted: spent,
+    claim: (first) => queue.claimBatch(ctx, lock.fence, first, Math.min(MAX_ITEMS_PER_CALL, limit - asked)),
+    async handle({ size }) {
+      const items = await queue.read(ctx, 0, size);
+      const { unsent } = await sendThroughWindow<Entry<T>, Answer>(ctx, {
+        items,
+        window: ctx.config.get(settings.window),
+        groupSize: plan.groupSize,
+        perSecond: plan.pace,
+        stop: () => refused || lock.signal.aborted || ctx.shuttingDown() || ctx.budget.exhausted(),
+        send: (group) => plan.ask(group),
+        async settle(pairs) {
+          const settled: Settled<Event>[] = [];
+          for (const { item, answer } of pairs) {
+            const handled = plan.handle(item, answer);
+            if (handled === "refused") refused = true;
+            else {
+              asked += 1;
+              counts[handled.outcome] += 1;
+              settled.push(handled.settled);
+            }
+          }
+          await settleAll(ctx, queue.purgatory, plan.stats, settled);
+        },
+      });
+      if (!refused && unsent.length === 0) return undefined;
+      unlessFenced(await queue.putBack(ctx, lock.fence));
+      if (refused) return "credentials";
+      return ctx.shuttingDown() ? "signal" : "time_exhausted";
+    },
+  });
+  const named = Object.entries(counts).map(([outcome, count]) => [`num_${outcome}`, count]);
+  await run.finish({ stopReason, counts: { [plan.handledCount]: asked, ...Object.fromEntries(named) } });
+  return stopReason;
+}

@@ -1,0 +1,40 @@
+-- cold_to_hot: tickets that have rested long enough become hot, one stretch of the cold set at a time.
+-- Promise: a ticket is in exactly one of the two; none moves before its last rest is over; order is kept.
+-- KEYS   1 cold       zset; tickets that rest, scored by when they first came
+--        2 hot        list; tickets whose receipt is to be asked for
+--        3 lock       the worker's lock
+-- ARGV   1 lock_id    the id that the worker believes to hold
+--        2 cutoff     unix time; what was queued after it rests on
+--        3 max_items  integer >= 1; members looked at
+--        4 score      where the last stretch ended; -inf at first
+--        5 skip       how many members of exactly that score were looked at and left
+-- Reply  { moved, looked at, next score, next skip }; moved = -10: fenced
+-- Crash  before: nothing happened. After: what moved is hot; a new walk finds the rest.
+local cold, hot, lock = KEYS[1], KEYS[2], KEYS[3]
+local lock_id, cutoff, max_items, score, skip = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+
+-- include: ../../../mechanisms/lock/scripts/fence.lua
+
+if not holds_lock(lock, lock_id) then return { -10, 0, score, skip } end
+
+local found = redis.call('ZRANGE', cold, score, cutoff, 'BYSCORE', 'LIMIT', skip, max_items, 'WITHSCORES')
+local rested = {}
+for at = 1, #found, 2 do
+  local member, its_score = found[at], found[at + 1]
+  if its_score ~= score then
+    score, skip = its_score, 0
+  end
+  local readable, ticket = pcall(cjson.decode, member)
+  local queued_at = readable and type(ticket) == 'table' and tonumber(ticket.last_queued_at)
+  -- What is no ticket goes along: whoever reads the hot list sets it aside, byte for byte.
+  if queued_at and queued_at > tonumber(cutoff) then
+    skip = skip + 1
+  else
+    rested[#rested + 1] = member
+  end
+end
+if #rested > 0 then
+  redis.call('RPUSH', hot, unpack(rested))
+  redis.call('ZREM', cold, unpack(rested))
+end
+return { #rested, #found / 2, score, skip }

@@ -1,0 +1,118 @@
+import type { Context, JobContext } from "../../jobs/context.ts";
+import { defineRunner, type Runner } from "../../jobs/runner.ts";
+import type { Lock } from "../../mechanisms/lock/index.ts";
+import { type Entry, purgatoryQueue } from "../../mechanisms/purgatory-queue/index.ts";
+import { Pace } from "../../mechanisms/settling-window/index.ts";
+import type { Carried } from "../../providers/provider-chain.ts";
+import { MAX_PUSH_MESSAGES, type TicketOutcome } from "../../providers/push.ts";
+import { type CheckEntry, checkEntry, type SendEntry, sendEntry } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { type Handled, NoKwargs, runLine } from "./line.ts";
+import { settings } from "./settings.ts";
+import { failureEvent, type Settled } from "./settlement.ts";
+import { pushTicketStats, type TicketEvent } from "./stats.ts";
+import { failureJob } from "./story.ts";
+
+/**
+ * Sending.
+ *
+ *   to_send ──claim──▶ purgatory ──request──▶ ticket ──settle──▶ cold
+ *      ▲ ▲                 │           └────▶ failure ──settle──▶ failure job ──▶ retrying | given up
+ *      │ └────put back─────┘                                                        │
+ *      └──────────────────────────────due───────────────────────────────────────────┘
+ *
+ * Redis is authoritative, and a notification is in exactly one of these places. A process that dies leaves its batch in the
+ * purgatory; the next run handles that first. What the provider had taken by then is sent again, at most `push.window`
+ * notifications, and counted once. When the provider refuses our credentials nothing fails: what was not taken goes back to the
+ * head of the queue in order, and the run ends.
+ */
+export const sendQueue = purgatoryQueue({
+  queue: keys.toSend(),
+  purgatory: keys.sendPurgatory(),
+  retrying: keys.retrying(),
+  codec: sendEntry,
+});
+
+export const sendPush: Runner<typeof NoKwargs> = defineRunner({
+  name: "runners.push.send",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Sends the notifications that wait, and those whose next try is due.",
+  async run(ctx) {
+    const stopped = await ctx.locks.withLock(keys.sendLock(), { kind: "owner", wait: "fail" }, (lock) =>
+      sendWaiting(ctx, lock),
+    );
+    // What came while the lock was held found nobody to start for it.
+    if (stopped === "signal" || stopped === "credentials") return;
+    if ((await sendQueue.length(ctx)) > 0) ctx.jobs.nudge(sendPush, {});
+  },
+});
+
+function sendWaiting(ctx: JobContext, lock: Lock) {
+  return runLine<SendEntry, Carried<TicketOutcome>, TicketEvent>(ctx, lock, {
+    runner: sendPush.name,
+    queue: sendQueue,
+    report: keys.sendReport,
+    handledCount: "num_messages_attempted",
+    stats: pushTicketStats,
+    groupSize: MAX_PUSH_MESSAGES,
+    pace: paceOf(ctx),
+    ask: (group) =>
+      ctx.providers.push.send(
+        group.map(({ value: { push_token: to, contents } }) => ({
+          to,
+          title: contents.title,
+          body: contents.body,
+          channelId: contents.channel_id,
+        })),
+      ),
+    handle: (entry, outcome) => handled(ctx, entry, outcome),
+  });
+}
+
+function handled(
+  ctx: Context,
+  { raw, value }: Entry<SendEntry>,
+  outcome: Carried<TicketOutcome>,
+): Handled<TicketEvent> {
+  const queuedAt = value.initially_queued_at;
+  const settled = (rest: Omit<Settled<TicketEvent>, "raw" | "queuedAt">) => ({ raw, queuedAt, ...rest });
+  if (!outcome.ok) {
+    if (outcome.credentials) return "refused";
+    const event = failureEvent(pushTicketStats, outcome.identifier);
+    return {
+      outcome: outcome.retryable ? "failed_transiently" : "failed_permanently",
+      settled: settled({ becomes: { job: failureJob(ctx, value, outcome) }, event }),
+    };
+  }
+  const ticket = ticketOf(ctx, value, outcome.ticket.id, outcome.provider);
+  const becomes = { ticket: checkEntry.encode(ticket), score: ticket.initially_queued_at };
+  return { outcome: "succeeded", settled: settled({ becomes, event: "succeeded" }) };
+}
+
+/** Whatever others added to the entry stays with it. */
+function ticketOf(ctx: Context, sent: SendEntry, id: string, provider: string | null): CheckEntry {
+  const now = ctx.clock.now();
+  return {
+    ...sent,
+    aud: "check",
+    attempt_initially_queued_at: sent.initially_queued_at,
+    initially_queued_at: now,
+    retry: 0,
+    last_queued_at: now,
+    push_ticket: { status: "ok", id },
+    push_ticket_created_at: now,
+    provider,
+  };
+}
+
+const paces = new WeakMap<object, Pace>();
+
+/** One pace a process: two runs in the same second share its allowance. */
+function paceOf(ctx: Context): Pace {
+  const known = paces.get(ctx.config);
+  if (known) return known;
+  const pace = new Pace(ctx.clock, ctx.config.get(settings.maxPerSecond));
+  paces.set(ctx.config, pace);
+  return pace;
+}
