@@ -11,6 +11,7 @@ import { statisticsDomain } from "./insight/statistics/index.ts";
 import { contacts } from "./messaging/contacts/index.ts";
 import { emailTemplates } from "./messaging/email_templates/index.ts";
 import { push } from "./messaging/push/index.ts";
+import { sms } from "./messaging/sms/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
@@ -26,6 +27,7 @@ export const domains: readonly Domain[] = [
   sandbox,
   statisticsDomain(() => domains),
   contacts,
+  sms,
   emailTemplates,
   push,
 ];

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { encodeJob } from "../../jobs/entry.ts";
+import { dataRawErrors, decodeDataRaw, encodeDataRaw } from "../../mechanisms/data-raw/index.ts";
+import type { SmsIdentifier, SmsResource } from "../../providers/sms.ts";
+import { CallbackJob, type PendingSms, SmsEntry } from "./entries.ts";
+
+/** Why a text failed, as its failure job hears it. */
+export interface FailureInfo {
+  readonly action: "send" | "pending";
+  readonly identifier: SmsIdentifier | "StuckPending";
+  readonly subidentifier: string | null;
+  readonly retryable: boolean;
+  readonly extra: string | null;
+}
+
+const Resource = z.object({
+  sid: z.string(),
+  status: z.string(),
+  error_code: z.string().nullable(),
+  date_updated: z.number().nullable(),
+});
+
+/** A pending message as callbacks see it: the four facts of the provider in one place, real nulls and numbers. */
+const PendingObject = z.object({
+  aud: z.literal("pending"),
+  uid: z.string(),
+  send_initially_queued_at: z.number(),
+  message_resource_created_at: z.number(),
+  message_resource_last_updated_at: z.number(),
+  message_resource: Resource,
+  failure_job_last_called_at: z.number().nullable(),
+  num_failures: z.int(),
+  num_changes: z.int(),
+  phone_number: z.string(),
+  body: z.string(),
+  failure_job: CallbackJob,
+  success_job: CallbackJob,
+});
+export type PendingObject = z.output<typeof PendingObject>;
+
+const FailureStory = z.object({
+  sms: z.discriminatedUnion("aud", [SmsEntry, PendingObject]),
+  failure_info: z.object({
+    action: z.enum(["send", "pending"]),
+    identifier: z.string(),
+    subidentifier: z.string().nullable(),
+    retryable: z.boolean(),
+    extra: z.string().nullable(),
+  }),
+});
+export type FailureStory = z.output<typeof FailureStory>;
+
+const SuccessStory = z.object({
+  sms: z.object({
+    aud: z.literal("success"),
+    uid: z.string(),
+    initially_queued_at: z.number(),
+    phone_number: z.string(),
+    body: z.string(),
+  }),
+  result: z.object({
+    message_resource_created_at: z.number(),
+    message_resource_succeeded_at: z.number(),
+    message_resource: Resource,
+  }),
+});
+export type SuccessStory = z.output<typeof SuccessStory>;
+
+/** The arguments of a callback: its own, and the story. */
+export const CallbackKwargs = z.looseObject({ data_raw: z.string() });
+
+export function pendingObject(pending: PendingSms): PendingObject {
+  const {
+    message_resource_sid: sid,
+    message_resource_status: status,
+    message_resource_error_code: error_code,
+    message_resource_date_updated: date_updated,
+    ...rest
+  } = pending;
+  return { ...rest, message_resource: { sid, status, error_code, date_updated } };
+}
+
+/** The text of the failure job, ready for the queue. */
+export function failureJob(sms: SmsEntry | PendingSms, failure_info: FailureInfo, now: number): string {
+  const story = sms.aud === "send" ? (sms as SmsEntry) : pendingObject(sms as PendingSms);
+  return jobText(sms.failure_job, { sms: story, failure_info }, now);
+}
+
+/** The text of the success job, ready for the queue. */
+export function successJob(
+  sms: Pick<SmsEntry, "uid" | "initially_queued_at" | "phone_number" | "body" | "success_job">,
+  result: { readonly createdAt: number; readonly succeededAt: number; readonly resource: z.output<typeof Resource> },
+  now: number,
+): string {
+  const { uid, initially_queued_at, phone_number, body } = sms;
+  const story: SuccessStory = {
+    sms: { aud: "success", uid, initially_queued_at, phone_number, body },
+    result: {
+      message_resource_created_at: result.createdAt,
+      message_resource_succeeded_at: result.succeededAt,
+      message_resource: result.resource,
+    },
+  };
+  return jobText(sms.success_job, story, now);
+}
+
+export function resourceOf({ sid, status, errorCode, dateUpdated }: SmsResource): z.output<typeof Resource> {
+  return { sid, status, error_code: errorCode, date_updated: dateUpdated };
+}
+
+export const readFailure = (data_raw: string): FailureStory => read(FailureStory, data_raw);
+export const readSuccess = (data_raw: string): SuccessStory => read(SuccessStory, data_raw);
+
+function jobText({ name, kwargs }: CallbackJob, story: object, now: number): string {
+  return encodeJob({ name, kwargs: { ...kwargs, data_raw: encodeDataRaw(story) }, queued_at: now });
+}
+
+function read<T>(schema: z.ZodType<T>, data_raw: string): T {
+  const parsed = schema.safeParse(decodeDataRaw(data_raw));
+  if (parsed.success) return parsed.data;
+  throw dataRawErrors.bad_data_raw({ message: `data_raw is not about a text: ${z.prettifyError(parsed.error)}` });
+}

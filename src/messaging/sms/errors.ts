@@ -1,0 +1,25 @@
+import { defineErrors } from "../../kernel/errors.ts";
+
+export const errors = defineErrors({
+  invalid_sms: {
+    status: 422,
+    doc: "This text cannot be sent.",
+    hint: "The number has a plus sign and the country code; the text has 1 to 1,600 characters.",
+  },
+  unknown_job: {
+    status: 422,
+    doc: "A callback names a job that does not exist.",
+    hint: "`GET /api/1/admin/jobs` lists those there are.",
+  },
+  sms_backpressure: {
+    status: 503,
+    doc: "Too many texts wait to be sent.",
+    hint: "Try again in a minute.",
+  },
+  phone_suppressed: {
+    status: 409,
+    doc: "This number gets no texts: its owner said so, or it cannot be reached.",
+    hint: "`GET /api/1/admin/sms/suppressed_phone_numbers` says why.",
+  },
+  sms_run_not_finished: { status: 404, doc: "This job has not finished a run yet." },
+});

@@ -1,0 +1,56 @@
+-- commit_events: works news into what is known of pending messages.
+-- Promise: an event takes effect on the state that its reader saw, and once; a message ends together with its callback.
+-- KEYS   1 set            zset of sids by due time; the hash of a sid is {set}:{sid}
+--        2 quarantine     list of quarantined entries, newest first
+--        3 purgatory      list; the events that the reconciliation job holds
+--        4 early          zset of events that came before their message, by when to look again
+--        5 jobs           list; where callbacks are queued
+--        6 ...counters    the counters of the blocks
+-- ARGV   1 version_field  hash field that counts changes
+--        2 companions     none: empty
+--        3 queue          the name of the set as operators know it
+--        4 now            unix seconds
+--        5 call_id        unique to this call
+--        6 ...items       in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid, expected version or empty when
+--                         it must not be pending, due time, number of field arguments, field and value in turn, callback, block
+-- Reply  per item 1 applied; 0 no longer there; -1 was broken, is cleared away; -3 changed meanwhile, the event stays
+-- Crash  before: the next run finds the event in the purgatory. After: it is worked in.
+local set, quarantine, purgatory, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+local version_field, companions, queue, now, call_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local items = ARGV
+
+-- include: ../../../mechanisms/pending-set/scripts/health.lua
+-- include: tally.lua
+
+local results, at = {}, 6
+while at <= #items do
+  local raw, action, sid, expected, due = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
+  local size, first_field = tonumber(items[at + 5]), at + 6
+  local callback, block = items[first_field + size], first_field + size + 1
+  local key, before = set .. ':' .. sid, healed
+  local version = pending_score(sid) and redis.call('HGET', key, version_field) or ''
+  local result
+  if healed > before and expected ~= '' then
+    result = -1
+  elseif version ~= expected then
+    result = -3
+  else
+    result = redis.call('LREM', purgatory, 1, raw)
+  end
+  if result == 1 then
+    if action == 'early' then
+      redis.call('ZADD', early, due, raw)
+    elseif action == 'update' then
+      redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
+      redis.call('ZADD', set, 'GT', due, sid)
+    elseif action == 'remove' then
+      redis.call('RPUSH', jobs, callback)
+      forget(sid)
+    end
+    at = tally(counters, 5, items, block)
+  else
+    at = skip_tally(items, block)
+  end
+  results[#results + 1] = result
+end
+return results

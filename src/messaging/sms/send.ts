@@ -1,0 +1,157 @@
+import type { JobContext } from "../../jobs/context.ts";
+import { type Fence, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
+import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import { startRun } from "../../mechanisms/run-report/index.ts";
+import { sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
+import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
+import { suppressedAmong } from "../contacts/service.ts";
+import { statusCallbackUrl } from "./addresses.ts";
+import { BackOff } from "./back-off.ts";
+import type { SmsEntry } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { sendQueue } from "./line.ts";
+import { LookUp } from "./look-up.ts";
+import { settings } from "./settings.ts";
+import { type SendCount, settleSent } from "./settle-send.ts";
+
+/** Seconds of a run, as its runner declares them. */
+export const BUDGET = 50;
+const BATCH = 500;
+/** Between two batches, while silent messages wait for the provider too. */
+const MAKE_WAY = 0.2;
+
+/** What the provider said, or that the text was not given to it. */
+type Answer = SmsOutcome | "held";
+
+/** Sends what waits. Answers why it stopped. */
+export async function sendTexts(ctx: JobContext, lock: Lock): Promise<StopReason> {
+  const report = await startRun<SendCount | "attempted">(ctx, keys.sendReport);
+  const run = new SendRun(ctx, lock.fence);
+  const { stopReason } = await runBatches(ctx, {
+    runner: ctx.job.name,
+    shuttingDown: () => ctx.shuttingDown(),
+    exhausted: () => ctx.budget.exhausted(),
+    claim: (first) => sendQueue.claimBatch(ctx, lock.fence, first, BATCH),
+    handle: (batch) => run.handle(batch),
+  });
+  await report.finish({ stopReason, counts: run.counts });
+  return stopReason;
+}
+
+class SendRun {
+  readonly counts: Record<SendCount | "attempted", number> = {
+    attempted: 0,
+    pending: 0,
+    succeeded: 0,
+    failed_permanently: 0,
+    failed_transiently: 0,
+  };
+  readonly #ctx: JobContext;
+  readonly #fence: Fence;
+  readonly #backOff: BackOff;
+  readonly #lookUp: LookUp;
+  #batches = 0;
+  #ended: StopReason | undefined;
+
+  constructor(ctx: JobContext, fence: Fence) {
+    this.#ctx = ctx;
+    this.#fence = fence;
+    this.#backOff = new BackOff(ctx.clock, (seconds) => ctx.sleep(seconds), BUDGET);
+    this.#lookUp = new LookUp(ctx);
+  }
+
+  async handle(batch: { readonly size: number; readonly recovered: boolean }): Promise<StopReason | undefined> {
+    const ctx = this.#ctx;
+    if (this.#batches++ > 0 && (await ctx.redis.commands.llen(ctx.redis.topology.key(keys.recovery()))) > 0)
+      await ctx.sleep(MAKE_WAY);
+    try {
+      const options = { kind: "owner", wait: "spin", timeout: BUDGET, signal: ctx.signal } as const;
+      await ctx.locks.withLock(keys.providerLock(), options, () => this.#send(batch));
+    } catch (error) {
+      if (!lockErrors.lock_held.matches(error)) throw error;
+      this.#ended = ctx.shuttingDown() ? "signal" : "time_exhausted";
+    }
+    // Nothing of what is left was given to the provider, so it goes back in order. What a dead run left stays where it
+    // is: the next run must look it up too.
+    if (this.#ended && !batch.recovered) unlessFenced(await sendQueue.putBack(ctx, this.#fence));
+    return this.#ended;
+  }
+
+  async #send(batch: { readonly size: number; readonly recovered: boolean }): Promise<void> {
+    const ctx = this.#ctx;
+    const entries = await sendQueue.read(ctx, 0, batch.size);
+    const refusals = await this.#refusals(entries).catch(async (error) => {
+      if (!batch.recovered) await sendQueue.putBack(ctx, this.#fence);
+      throw error;
+    });
+    const perSecond = ctx.config.get(settings.maxPerSecond);
+    const { unsent } = await sendThroughWindow<Entry<SmsEntry>, Answer>(ctx, {
+      items: entries,
+      window: ctx.config.get(settings.window),
+      groupSize: 1,
+      ...(perSecond > 0 ? { perSecond } : {}),
+      send: async ([entry]) => {
+        const { value } = entry!;
+        const refusal = refusals.get(value.phone_number);
+        if (refusal) return [refusal];
+        const doubtful = batch.recovered || value.unanswered_since !== undefined;
+        return [await this.#ask(() => this.#deliver(value, doubtful))];
+      },
+      settle: async (pairs) => {
+        const sent = pairs.flatMap(({ item, answer }) => (answer === "held" ? [] : [{ entry: item, outcome: answer }]));
+        for (const count of await settleSent(ctx, sent)) {
+          this.counts.attempted += 1;
+          this.counts[count] += 1;
+        }
+      },
+      stop: () => this.#ended !== undefined || ctx.shuttingDown() || ctx.budget.exhausted(),
+    });
+    if (unsent.length > 0) this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
+  }
+
+  /** Numbers that must not be texted, asked at the last moment: whoever texts STOP is heard for queued texts too. */
+  async #refusals(entries: readonly Entry<SmsEntry>[]): Promise<ReadonlyMap<string, SmsFailure>> {
+    const ctx = this.#ctx;
+    const refused = (identifier: SmsFailure["identifier"], subidentifier: string, extra: string): SmsFailure => ({
+      ok: false,
+      identifier,
+      subidentifier,
+      retryable: false,
+      extra,
+    });
+    const phones = [...new Set(entries.map(({ value }) => value.phone_number))];
+    const { phones: suppressed } = await suppressedAmong(ctx, { phones });
+    const found = new Map<string, SmsFailure>();
+    for (const number of suppressed.keys())
+      found.set(number, refused("ApplicationErrorOther", "21610", "the number is suppressed"));
+    for (const number of ctx.config.get(settings.testNumbers))
+      found.set(number, refused("ClientErrorOther", "418", "a test number"));
+    return found;
+  }
+
+  async #deliver(entry: SmsEntry, doubtful: boolean): Promise<SmsOutcome> {
+    const { providers, config } = this.#ctx;
+    const found = doubtful ? await this.#lookUp.find(entry) : undefined;
+    const statusCallback = statusCallbackUrl(config);
+    return found ?? providers.sms.create({ to: entry.phone_number, body: entry.body, statusCallback });
+  }
+
+  /** One request, at the pace that the provider's state allows; `held` when the run must end without it. */
+  async #ask(request: () => Promise<SmsOutcome>): Promise<Answer> {
+    const ctx = this.#ctx;
+    if (this.#ended) return "held";
+    if (!(await this.#backOff.ready())) {
+      this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
+      return "held";
+    }
+    const began = ctx.clock.monotonic();
+    const outcome = await request();
+    if (!outcome.ok && outcome.credentials) {
+      this.#ended ??= "time_exhausted";
+      return "held";
+    }
+    if (outcome.ok) this.#backOff.note(began, "well");
+    else if (outcome.backoff) this.#backOff.note(began, "badly");
+    return outcome;
+  }
+}

@@ -1,0 +1,127 @@
+import type { Context } from "../../jobs/context.ts";
+import { jobKeys } from "../../jobs/keys.ts";
+import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
+import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
+import { statusCallbackUrl } from "./addresses.ts";
+import { failureJob, resourceOf, successJob } from "./callbacks.ts";
+import { type PendingSms, pendingHash, type SmsEntry } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { sendQueue } from "./line.ts";
+import { commitSend } from "./scripts.ts";
+import { settings } from "./settings.ts";
+import { smsSendStats } from "./stats.ts";
+import { Tally } from "./tally.ts";
+
+type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts">;
+
+export interface Sent {
+  readonly entry: Entry<SmsEntry>;
+  readonly outcome: SmsOutcome;
+}
+
+export type SendCount = "pending" | "succeeded" | "failed_permanently" | "failed_transiently";
+
+/** Writes down what the provider said to texts, in one script. Answers what to count for the run's report. */
+export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
+  if (sent.length === 0) return [];
+  const now = ctx.clock.now();
+  const first = statusCallbackUrl(ctx.config) === undefined ? settings.silenceWithoutCallbacks : settings.silence;
+  const due = now + ctx.config.get(first);
+  const tally = new Tally(ctx);
+  const items = sent.flatMap(({ entry: { raw, value }, outcome }) => {
+    const block = tally.block((stats) => countOutcome(stats, value, outcome));
+    if (outcome.ok && outcome.state === "pending") {
+      const hash = pendingHash.encode(pendingOf(value, outcome, now));
+      return [raw, "pending", outcome.resource.sid, due.toFixed(6), hash.length, ...hash, "", ...block];
+    }
+    return [raw, "job", "", 0, 0, callbackOf(value, outcome, now), ...block];
+  });
+  const results = await ctx.redis.run(
+    commitSend,
+    [keys.sendPurgatory(), keys.pending(), jobKeys.hot(), ...tally.keys],
+    items,
+  );
+  const twice = sent.filter((_, at) => results[at] === -2);
+  if (twice.length > 0) {
+    const reason = "the provider gave it the sid of another message";
+    ctx.alerts.error(new Error(`${twice.length} texts: ${reason}`));
+    await sendQueue.quarantine(
+      ctx,
+      twice.map(({ entry }) => ({ raw: entry.raw, reason })),
+    );
+  }
+  return sent.flatMap(({ outcome }, at) => (results[at] === 1 ? [countOf(outcome)] : []));
+}
+
+function countOf(outcome: SmsOutcome): SendCount {
+  if (outcome.ok) return outcome.state === "pending" ? "pending" : "succeeded";
+  return outcome.retryable ? "failed_transiently" : "failed_permanently";
+}
+
+function pendingOf(entry: SmsEntry, { resource }: SmsOutcome & { ok: true }, now: number): PendingSms {
+  return {
+    aud: "pending",
+    uid: entry.uid,
+    send_initially_queued_at: entry.initially_queued_at,
+    message_resource_created_at: now,
+    message_resource_last_updated_at: now,
+    message_resource_sid: resource.sid,
+    message_resource_status: resource.status,
+    message_resource_error_code: resource.errorCode,
+    message_resource_date_updated: resource.dateUpdated,
+    failure_job_last_called_at: null,
+    num_failures: 0,
+    num_changes: 0,
+    phone_number: entry.phone_number,
+    body: entry.body,
+    failure_job: entry.failure_job,
+    success_job: entry.success_job,
+  };
+}
+
+function callbackOf(entry: SmsEntry, outcome: SmsOutcome, now: number): string {
+  if (outcome.ok)
+    return successJob(entry, { createdAt: now, succeededAt: now, resource: resourceOf(outcome.resource) }, now);
+  const { identifier, subidentifier, retryable, extra } = outcome;
+  return failureJob(entry, { action: "send", identifier, subidentifier, retryable, extra }, now);
+}
+
+function countOutcome(stats: Stats, { initially_queued_at: at }: SmsEntry, outcome: SmsOutcome): void {
+  if (outcome.ok) {
+    const extra = outcome.resource.status;
+    stats.incr(smsSendStats, outcome.state === "pending" ? "succeeded_pending" : "succeeded_immediate", { extra, at });
+  } else countFailure(stats, outcome, at);
+}
+
+function countFailure(stats: Stats, { identifier, subidentifier }: SmsFailure, at: number): void {
+  const extra = subidentifier ?? "none";
+  switch (identifier) {
+    case "ApplicationErrorRatelimit":
+      stats.incr(smsSendStats, "failed_due_to_application_error_ratelimit", { extra, at });
+      break;
+    case "ApplicationErrorOther":
+      stats.incr(smsSendStats, "failed_due_to_application_error_other", { extra, at });
+      break;
+    case "ClientError404":
+      stats.incr(smsSendStats, "failed_due_to_client_error_other", { extra: "404", at });
+      break;
+    case "ClientErrorOther":
+      stats.incr(smsSendStats, "failed_due_to_client_error_other", { extra, at });
+      break;
+    case "ServerError":
+      stats.incr(smsSendStats, "failed_due_to_server_error", { extra, at });
+      break;
+    case "ClientError429":
+      stats.incr(smsSendStats, "failed_due_to_client_error_429", { at });
+      break;
+    case "InternalError":
+      stats.incr(smsSendStats, "failed_due_to_internal_error", { at });
+      break;
+    case "NetworkError":
+      stats.incr(smsSendStats, "failed_due_to_network_error", { at });
+      break;
+    default:
+      identifier satisfies never;
+  }
+}

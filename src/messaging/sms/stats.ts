@@ -1,0 +1,102 @@
+import { dailyStats } from "../../mechanisms/dated-counters/index.ts";
+
+/** What became of texts, dated by the day on which they were queued first. */
+export const smsSendStats = dailyStats({
+  family: "sms_send",
+  keysFamily: "sms",
+  title: "sent texts",
+  table: "sms_send_stats",
+  held: 2,
+  origin: "documented",
+  channel: "sms_sends",
+  cachePrefix: "daily_sms_sends",
+  alias: { daily: "/sms/daily_sms_sends", partial: "/sms/partial_sms_send_stats" },
+  events: {
+    queued: {},
+    retried: {},
+    abandoned: {},
+    succeeded_pending: { by: "{status}" },
+    succeeded_immediate: { by: "{status}" },
+    failed_due_to_application_error_ratelimit: { by: "{code}" },
+    failed_due_to_application_error_other: { by: "{code}" },
+    failed_due_to_client_error_other: { by: "{http_status}" },
+    failed_due_to_server_error: { by: "{http_status}" },
+    failed_due_to_client_error_429: {},
+    failed_due_to_internal_error: {},
+    failed_due_to_network_error: {},
+  },
+});
+
+/** Silence and what was done about it: found and decided on the day of queueing, asking on the day of asking. */
+export const smsPollingStats = dailyStats({
+  family: "sms_polling",
+  keysFamily: "sms",
+  title: "silent texts",
+  table: "sms_polling_stats",
+  held: 2,
+  origin: "documented",
+  alias: { daily: "/sms/daily_sms_polling", partial: "/sms/partial_sms_polling_stats" },
+  events: {
+    detected_stale: { by: "{status}" },
+    queued_for_recovery: { by: "{previous_failures}" },
+    abandoned: { by: "{previous_failures}" },
+    attempted: {},
+    received: { by: "{old_status}:{new_status}" },
+    error_client_404: {},
+    error_client_429: {},
+    error_client_other: { by: "{http_status}" },
+    error_server: { by: "{http_status}" },
+    error_network: {},
+    error_internal: {},
+  },
+});
+
+/** News that was worked in, dated when it was. */
+export const smsEventStats = dailyStats({
+  family: "sms_events",
+  keysFamily: "sms",
+  title: "news of texts",
+  table: "sms_event_stats",
+  held: 2,
+  origin: "documented",
+  alias: { daily: "/sms/daily_sms_events", partial: "/sms/partial_sms_event_stats" },
+  events: {
+    attempted: { by: "{status}" },
+    received_via_webhook: { by: "{status}" },
+    received_via_polling: { by: "{status}" },
+    pending: { by: "{status}" },
+    succeeded: { by: "{status}" },
+    failed: { by: "{status}" },
+    found: {},
+    updated: { by: "{old_status}:{new_status}" },
+    duplicate: { by: "{status}" },
+    out_of_order: { by: "{stored_status}:{event_status}" },
+    removed: { by: "{old_status}:{new_status}" },
+    unknown: { by: "{status}" },
+  },
+});
+
+/** Status webhooks by how they were taken, dated at arrival. */
+export const smsWebhookStats = dailyStats({
+  family: "sms_webhooks",
+  keysFamily: "sms",
+  title: "webhooks about texts",
+  table: "sms_webhook_stats",
+  held: 2,
+  origin: "documented",
+  channel: false,
+  alias: { daily: "/sms/daily_sms_webhooks", partial: "/sms/partial_sms_webhook_stats" },
+  events: {
+    received: {},
+    verified: {},
+    accepted: {},
+    unprocessable: {},
+    signature_missing: {},
+    signature_invalid: {},
+    body_read_error: {},
+    body_max_size_exceeded: {},
+    body_parse_error: {},
+  },
+});
+
+export const stats = [smsSendStats, smsPollingStats, smsEventStats, smsWebhookStats];
