@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { createUser } from "../../people/users/service.ts";
+import { signTwilioRequest } from "../../providers/twilio-signature.ts";
+import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
+import { addPhones, installEffects } from "../contacts/service.ts";
+import { wishOf } from "./inbound.ts";
+import { keys } from "./keys.ts";
+import { openSms, type SmsHouse } from "./sms.fixture.ts";
+import { smsWebhookStats } from "./stats.ts";
+
+const SID = `SM${"ab".repeat(16)}`;
+const PERSON = "+14155550132";
+const PATH = "/api/1/sms/webhook";
+
+let house: SmsHouse;
+beforeAll(async () => {
+  house = await openSms();
+});
+afterAll(() => house.close());
+beforeEach(() => house.clear());
+
+const sign = (fields: Record<string, string>, path = PATH) =>
+  signTwilioRequest(SANDBOX_TWILIO.authToken, { publicUrl: house.url, path, fields: Object.entries(fields) });
+
+async function post(
+  body: string,
+  {
+    signature,
+    path = PATH,
+    type = "application/x-www-form-urlencoded",
+  }: { signature?: string; path?: string; type?: string },
+) {
+  const headers = { "content-type": type, ...(signature === undefined ? {} : { "x-twilio-signature": signature }) };
+  const response = await fetch(`${house.url}${path}`, { method: "POST", body, headers });
+  return { status: response.status, body: await response.text(), type: response.headers.get("content-type") };
+}
+
+const signed = (fields: Record<string, string>, path = PATH) =>
+  post(new URLSearchParams(fields).toString(), { signature: sign(fields, path), path });
+
+const status = { MessageSid: SID, MessageStatus: "sending", ErrorCode: "", AccountSid: SANDBOX_TWILIO.accountSid };
+const FORGED = Buffer.alloc(20, 7).toString("base64");
+
+test("each kind of webhook gets its answer and one counter", async () => {
+  const asked = [
+    await post("a=1", {}),
+    await post("a=1", { signature: FORGED, type: "application/json" }),
+    await post("a=1", { signature: "nonsense" }),
+    await post("x".repeat(1_048_577), { signature: FORGED }),
+    await post("", { signature: FORGED }),
+    await post("a=1&a=2", { signature: FORGED }),
+    await post("a=1", { signature: FORGED }),
+    await signed({ ...status, MessageStatus: "dancing" }),
+    await signed({ ...status, AccountSid: `AC${"0".repeat(32)}` }),
+    await signed(status),
+    await post(new URLSearchParams(status).toString(), {
+      signature: sign(status),
+      type: 'application/x-www-form-urlencoded; Charset="UTF-8"',
+    }),
+  ];
+  expect(asked.map((answer) => answer.status)).toEqual([401, 400, 403, 413, 403, 400, 403, 200, 200, 200, 200]);
+  expect((await house.counts(smsWebhookStats)).events).toEqual({
+    received: 11,
+    verified: 4,
+    accepted: 2,
+    unprocessable: 2,
+    signature_missing: 1,
+    signature_invalid: 3,
+    body_max_size_exceeded: 1,
+    body_parse_error: 2,
+  });
+  const [event] = await house.ctx.redis.commands.lrange(keys.event(), 0, -1);
+  expect(JSON.parse(event!)).toMatchObject({ sid: SID, status: "sending", error_code: null, received_via: "webhook" });
+  expect(await house.length(keys.unprocessable())).toBe(2);
+});
+
+test("after a thousand random webhooks the counts add up, and what was accepted is in the queue", async () => {
+  const request = fc.record({
+    signature: fc.constantFrom("right", "forged", "malformed", "none"),
+    type: fc.constantFrom("application/x-www-form-urlencoded", "text/plain"),
+    fields: fc.oneof(
+      fc.constant(status),
+      fc.dictionary(fc.stringMatching(/^[A-Za-z]{1,8}$/), fc.string(), { maxKeys: 4 }),
+    ),
+    repeated: fc.boolean(),
+  });
+  const requests = fc.sample(request, { numRuns: 1000, seed: 7 });
+  for (let from = 0; from < requests.length; from += 50)
+    await Promise.all(
+      requests.slice(from, from + 50).map(({ signature, type, fields, repeated }) => {
+        const form = new URLSearchParams(fields).toString();
+        const given = { right: sign(fields), forged: FORGED, malformed: "x", none: undefined }[signature];
+        return post(repeated ? `${form}&MessageSid=1&MessageSid=2` : form, { signature: given, type });
+      }),
+    );
+  const { events } = await house.counts(smsWebhookStats);
+  expect(events.received).toBe(1000);
+  expect(events.accepted).toBeGreaterThan(20);
+  expect(await house.length(keys.event())).toBe(events.accepted);
+  expect(await house.length(keys.unprocessable())).toBe(events.unprocessable);
+  await house.audit();
+});
+
+test("twenty forged webhooks in a row raise one warning that our own address may be wrong", async () => {
+  const before = house.ctx.alerts.recorded.length;
+  await signed(status);
+  for (let count = 0; count < 25; count++) await post("a=1", { signature: FORGED });
+  const warned = house.ctx.alerts.recorded.slice(before).map(({ identifier }) => identifier);
+  expect(warned.filter((identifier) => identifier === "sms:webhook_signatures")).toHaveLength(1);
+});
+
+test("only a whole word, or STOP at the beginning, ends texts", () => {
+  for (const text of ["STOP", " stop! ", "StopAll", "end", "Quit.", "stop texting me", "Unsubscribe please", "REVOKE"])
+    expect(wishOf(text), text).toBe("stop");
+  for (const text of ["START", "yes", "Unstop."]) expect(wishOf(text), text).toBe("start");
+  for (const text of ["we end at noon", "see you this weekend", "yes I will come", "please stop", "", "cancel that"])
+    expect(wishOf(text), text).toBe("none");
+  expect([wishOf("hello", "STOP"), wishOf("hello", "START"), wishOf("stop", "START")]).toEqual([
+    "stop",
+    "start",
+    "stop",
+  ]);
+});
+
+test("STOP is honoured for every account with the number, and START takes it back", async () => {
+  const changes: string[] = [];
+  const takeAway = installEffects({
+    reminders: {
+      reachChanged: async (_tx, found) => {
+        for (const { ifAdded, ifRemoved } of found) changes.push(ifRemoved ?? ifAdded ?? "");
+      },
+    },
+  });
+  for (const sub of ["ada", "bob"]) await createUser(house.ctx, [], { sub });
+  await addPhones(
+    house.ctx,
+    ["ada", "bob"].map((userSub) => ({
+      userSub,
+      phoneNumber: PERSON,
+      verified: true,
+      receivesNotifications: true,
+      cause: "verify" as const,
+    })),
+  );
+  changes.length = 0;
+  const inbound = "/api/1/sms/inbound_webhook";
+  const say = (Body: string, more: Record<string, string> = {}) =>
+    signed({ From: PERSON, To: "+15005550006", Body, ...more }, inbound);
+  const stopped = await say("Stop");
+  expect([stopped.status, stopped.type]).toEqual([200, "text/xml; charset=utf-8"]);
+  expect(stopped.body).toContain("<Response><Message>You will get no more texts");
+  expect(changes).toEqual(["sms_stop", "sms_stop"]);
+  expect(await house.query("select reason from suppressed_phone_numbers")).toEqual([{ reason: "Stop" }]);
+  await say("we end at noon");
+  expect(await house.query("select reason from suppressed_phone_numbers")).toHaveLength(1);
+  expect((await say("START", { OptOutType: "START" })).status).toBe(204);
+  expect(await house.query("select reason from suppressed_phone_numbers")).toEqual([]);
+  const empty = await signed({ From: PERSON }, inbound);
+  expect([empty.status, empty.body.endsWith("<Response></Response>")]).toEqual([200, true]);
+  const forged = await post("From=1", { signature: FORGED, path: inbound });
+  expect([forged.status, (await house.counts(smsWebhookStats)).events]).toEqual([403, {}]);
+  takeAway();
+});
