@@ -3,7 +3,34 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import { eventually } from "../../../test/harness/facts.ts";
 import { startTestRedis } from "../../../test/harness/redis.ts";
+import { type MessageHandler, Subscriber } from "../../kernel/redis/index.ts";
 import { keys, Library, shapes, type Title, timed, title } from "./library.fixture.ts";
+
+/** Hands messages out late, but in order, as a busy network does. */
+class SlowSubscriber extends Subscriber {
+  #held: (() => void)[] | undefined;
+
+  get held(): number {
+    return this.#held?.length ?? 0;
+  }
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const deliver of held) deliver();
+  }
+
+  override subscribe(channel: string, handler: MessageHandler): Promise<() => Promise<void>> {
+    return super.subscribe(channel, (message, name) => {
+      if (this.#held) this.#held.push(() => handler(message, name));
+      else handler(message, name);
+    });
+  }
+}
 
 let library: Library;
 
@@ -46,6 +73,43 @@ describe("waiting for another filler", () => {
     await library.context.clock.advance(3);
     expect(await answer).toEqual({ title: "first" });
     expect(library.shelf.calls).toEqual([["a"]]);
+  });
+
+  it("does not read the source when the fill that it missed is still on its way to it", async () => {
+    library.shelf.rows.set("a", "first");
+    const one = await library.start(shapes["without a value in Redis"]);
+    const slow = new SlowSubscriber(one.ctx.redis, library.context.clock);
+    const two = await library.start(shapes["without a value in Redis"], { overrides: { subscriber: slow } });
+    slow.hold();
+    await one.cache.get("a");
+    const answer = two.cache.get("a");
+    // It has the lock, which the first filler gave back, and now waits for what was said before.
+    await eventually(() => slow.held === 2);
+    expect(await library.context.redis.commands.exists(keys.lock({ uid: "a" }))).toBe(1);
+    slow.release();
+    expect(await answer).toEqual({ title: "first" });
+    expect(library.shelf.calls).toEqual([["a"]]);
+    await eventually(async () => (await library.context.redis.commands.exists(keys.lock({ uid: "a" }))) === 0);
+    slow.close();
+  });
+
+  it("keeps nothing that a process without a lock was reading while it was purged", async () => {
+    library.shelf.rows.set("a", "old");
+    const { channel } = shapes["without a value in Redis"];
+    const [reader, changer] = [
+      await library.start({ channel: { ...channel, pushes: false } }),
+      await library.start({ channel: { ...channel, pushes: false } }),
+    ];
+    library.shelf.stall();
+    const early = reader.cache.get("a");
+    await eventually(() => library.shelf.calls.length === 1);
+    library.shelf.rows.set("a", "new");
+    await changer.cache.purge("a");
+    await reader.caches.caughtUp();
+    library.shelf.release();
+    expect(await early).toEqual({ title: "old" });
+    expect(reader.cache.peek("a")).toBeUndefined();
+    expect(await reader.cache.get("a")).toEqual({ title: "new" });
   });
 
   it("gives an immortal lock the usual life, so that it heals itself", async () => {
