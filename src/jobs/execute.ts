@@ -20,6 +20,8 @@ export interface Execution {
   readonly contextOf: (held: Held) => JobContext;
   /** When each runner that only ever found its lock held was first skipped, by name. */
   readonly skippedSince: Map<string, number>;
+  /** Runs that a shutdown ended early; the worker gives them back together, so that they keep their order. */
+  readonly interrupted: Held[];
   stopping(): boolean;
 }
 
@@ -163,7 +165,7 @@ async function settleBounced(execution: Execution, held: Held): Promise<void> {
 async function settleInterrupted(execution: Execution, held: Held): Promise<void> {
   execution.metrics.count(held.job.name, "bounced");
   await tell(execution, held, "bounce", "interrupted by a shutdown");
-  await execution.settler.bounce([held], "front");
+  if (held.runner.ack === "late") execution.interrupted.push(held);
 }
 
 /** Another run has the lock; that is how single-run jobs share the fleet, so it is no error. */

@@ -94,6 +94,7 @@ export class Worker {
       metrics: this.metrics,
       contextOf: runContexts(ctx, () => this.#mode !== "running"),
       skippedSince: new Map(),
+      interrupted: [],
       stopping: () => this.#mode !== "running",
     };
     this.#slots = new Slots(
@@ -153,7 +154,7 @@ export class Worker {
     for (const held of this.#held.values()) abortHeld(held, "the worker is shutting down");
     await this.#untilIdle(this.#ctx.config.get(jobSettings.shutdownGrace), now);
     await this.#settler.close();
-    const unfinished = [...this.#held.values()].filter(({ settled }) => !settled);
+    const unfinished = [...this.#execution.interrupted, ...[...this.#held.values()].filter(({ settled }) => !settled)];
     for (const held of unfinished) this.#forget(held);
     await this.#orLeave(this.#settler.bounce(unfinished, "front"));
     await this.#heartbeat?.stop();
@@ -255,7 +256,7 @@ export class Worker {
     }
   }
 
-  /** Takes what fits and starts it; false when there was no room or nothing to take. */
+  /** Takes what fits and starts it; false when it is better to wait than to take again. */
   async #takeOnce(): Promise<boolean> {
     const room = this.#slots.room();
     if (room.plain + room.recurring === 0) return false;
@@ -278,7 +279,8 @@ export class Worker {
     if (entries.length === 0) return false;
     await this.#admit(entries, workerUid, first, now);
     this.#pump();
-    return true;
+    // Fewer than there was room for: the queues are empty now, and waiting for a push is cheaper than asking again.
+    return entries.length >= room.plain;
   }
 
   /** In the order of preference; the queue of costly jobs gives no more than there are slots for them. */
