@@ -23,7 +23,7 @@ export const enqueueWithProgress = defineScript({
   name: "jobs.enqueue_with_progress",
   file: file("enqueue_with_progress"),
   keys: ["hot", "delayed", "events", "count"],
-  args: ["entry", "due", "channel", "event", "ttl_ms"],
+  args: ["entry", "due", "channel", "event", "ttl_ms", "max_length"],
   idempotent: false,
   reply: (count: number) => count,
 });
@@ -213,6 +213,15 @@ export const relay = defineScript({
   file: file("relay"),
   keys: ["hot", "delayed", "...flags"],
   args: ["flag_ms", "...items"],
+  idempotent: true,
+  reply: (count: number) => count,
+});
+
+export const forgetRelayed = defineScript({
+  name: "jobs.forget_relayed",
+  file: file("forget_relayed"),
+  keys: ["...flags"],
+  args: ["flag_ms"],
   idempotent: true,
   reply: (count: number) => count,
 });

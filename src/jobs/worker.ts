@@ -211,7 +211,7 @@ export class Worker {
     if ((await this.#ctx.redis.run(scripts.unregister, keys, [this.#uid])) === 1) return;
     // A take whose reply never came left entries that this process does not know.
     const unknown = await this.#ctx.redis.commands.hkeys(this.#ctx.redis.topology.key(keys[2]));
-    await this.#settler.putBack(unknown.map((number) => ({ workerUid: this.#uid, number: Number(number) })));
+    await this.#settler.putBackUnknown(this.#uid, unknown.map(Number));
     await this.#ctx.redis.run(scripts.unregister, keys, [this.#uid]);
   }
 
@@ -278,7 +278,8 @@ export class Worker {
     }
     if (entries.length === 0) return false;
     await this.#admit(entries, workerUid, first, now);
-    this.#pump();
+    // A stop that came meanwhile gives back what never started.
+    if (this.#mode === "running") this.#pump();
     // Fewer than there was room for: the queues are empty now, and waiting for a push is cheaper than asking again.
     return entries.length >= room.plain;
   }
@@ -398,7 +399,7 @@ export class Worker {
     const unknown = numbers.map(Number).filter((number) => !this.#held.has(number));
     const lost = unknown.filter((number) => this.#unknownBefore.has(number));
     this.#unknownBefore = new Set(unknown);
-    await this.#settler.putBack(lost.map((number) => ({ workerUid, number })));
+    await this.#settler.putBackUnknown(workerUid, lost);
   }
 
   async #checkClock(): Promise<void> {
