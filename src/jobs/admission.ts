@@ -39,7 +39,7 @@ export class Admission {
     const admitted: Held[] = [];
     const malformed: (Claim & { raw: string | Buffer; reason: string })[] = [];
     const refiled = new Map<Category, Claim[]>();
-    const settling: Promise<unknown>[] = [];
+    const settling: Promise<void>[] = [];
     let heavyFree = this.#heavyFree();
     for (const [index, raw] of raws.entries()) {
       const claim = { workerUid, number: first + index };
@@ -91,8 +91,7 @@ export class Admission {
     this.#metrics.count("unknown", "deferred");
     if (deferrals > MAX_DEFERRALS) {
       const failed = { ...claim, raw, job };
-      await this.#settler.fail(failed, "unknown_runner", `no runner is named ${job.name}`);
-      return;
+      return this.#settler.fail(failed, "unknown_runner", `no runner is named ${job.name}`);
     }
     await this.#settler.delay({ ...claim, job }, { deferrals }, DEFER_SECONDS);
   }

@@ -137,10 +137,10 @@ function settleSucceeded(execution: Execution, held: Held): Promise<void> | unde
   return undefined;
 }
 
-/** Watchers hear of the end only when it counts: a worker that was buried meanwhile has nothing to tell any more. */
+/** Told before it is forgotten: a death in between runs the job again, and its watchers hear of the end in any case. */
 async function finishWatched(execution: Execution, held: Held, message: string): Promise<void> {
-  const ours = held.runner.ack === "early" || (await execution.settler.finishNow(held));
-  if (ours) await tell(execution, held, "succeeded", message);
+  await tell(execution, held, "succeeded", message);
+  if (held.runner.ack === "late") execution.settler.finish(held);
 }
 
 async function settleThrown(execution: Execution, held: Held, error: unknown): Promise<void> {
@@ -168,13 +168,12 @@ async function retryOrFail(execution: Execution, held: Held, reason: "error" | "
   const attempt = job.attempt ?? 0;
   const delay = runner.retry[attempt];
   if (runner.ack === "early" || delay === undefined) {
-    const ours =
-      runner.ack === "early" || (await execution.settler.fail({ ...held, raw: reencodeJob(job) }, reason, text));
-    if (ours) await tell(execution, held, "failed", `failed: ${text.split("\n")[0]}`);
+    await tell(execution, held, "failed", `failed: ${text.split("\n")[0]}`);
+    if (runner.ack === "late") await execution.settler.fail({ ...held, raw: reencodeJob(job) }, reason, text);
     return;
   }
-  if (await execution.settler.delay(held, { attempt: attempt + 1 }, delay))
-    await tell(execution, held, "progress", `retry in ${delay} s`);
+  await tell(execution, held, "progress", `retry in ${delay} s`);
+  await execution.settler.delay(held, { attempt: attempt + 1 }, delay);
 }
 
 async function settleBounced(execution: Execution, held: Held): Promise<void> {
@@ -182,10 +181,9 @@ async function settleBounced(execution: Execution, held: Held): Promise<void> {
   execution.metrics.count(job.name, "bounced");
   if (runner.ack === "early") return;
   if ((job.bounces ?? 0) >= MAX_BOUNCES) {
+    await tell(execution, held, "failed", "failed: given back too often");
     const text = `it was given back ${job.bounces} times`;
-    if (await execution.settler.fail({ ...held, raw: reencodeJob(job) }, "bounce_loop", text))
-      await tell(execution, held, "failed", "failed: given back too often");
-    return;
+    return execution.settler.fail({ ...held, raw: reencodeJob(job) }, "bounce_loop", text);
   }
   await tell(execution, held, "bounce", "given back to the queue");
   await execution.settler.bounce([held], "back");
@@ -217,8 +215,12 @@ async function tell(execution: Execution, held: Held, type: ProgressEvent["type"
   if (terminal && execution.jobs.progress.takeEnded(job_uid)) return;
   const indicator = terminal ? ({ type: "final" } as const) : ({ type: "spinner" } as const);
   try {
-    await execution.jobs.progress.push(job_uid, { type, message, indicator });
-    if (terminal) execution.jobs.progress.takeEnded(job_uid);
+    if (terminal && held.runner.ack === "late")
+      await execution.jobs.progress.pushEnd(held, job_uid, { type, message, indicator });
+    else {
+      await execution.jobs.progress.push(job_uid, { type, message, indicator });
+      if (terminal) execution.jobs.progress.takeEnded(job_uid);
+    }
   } catch (error) {
     // Watchers miss an event; the job itself must not fail because nobody could be told.
     execution.ctx.log.warn({ err: error, job: held.job.name }, "progress could not be told");

@@ -1,7 +1,8 @@
 import type { KernelContext } from "../kernel/context.ts";
 import type { ProgressEvent, ProgressReports } from "./context.ts";
+import type { Claim } from "./held.ts";
 import { jobKeys } from "./keys.ts";
-import { pushProgress } from "./scripts.ts";
+import { pushHeldProgress, pushProgress } from "./scripts.ts";
 
 type NewEvent = Omit<ProgressEvent, "seq" | "occurred_at">;
 
@@ -60,6 +61,22 @@ export class ProgressBoard implements ProgressReports {
     const seq = await this.#append(jobUid, event);
     if (isTerminal(event.type)) this.#rememberEnd(jobUid);
     return seq;
+  }
+
+  /** The terminal event of an entry, told only while its claim stands. */
+  async pushEnd(claim: Claim, jobUid: string, event: NewEvent): Promise<void> {
+    const chatter = this.#chatter.get(jobUid);
+    if (chatter) chatter.waiting = undefined;
+    const parameters = { job_uid: jobUid };
+    await this.#ctx.redis.run(
+      pushHeldProgress,
+      [
+        jobKeys.running({ worker_uid: claim.workerUid }),
+        jobKeys.progressEvents(parameters),
+        jobKeys.progressCount(parameters),
+      ],
+      [claim.number, encodeProgress(event, this.#ctx.clock.now()), jobKeys.progress(parameters), PROGRESS_TTL_MS],
+    );
   }
 
   /** True once this process has told a terminal event of that job, and forgets it. */

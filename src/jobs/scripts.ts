@@ -208,6 +208,15 @@ export const pushProgress = defineScript({
   reply: ([seq, subscribers]: [number, number]) => ({ seq, subscribers }),
 });
 
+export const pushHeldProgress = defineScript({
+  name: "jobs.push_held_progress",
+  file: file("push_held_progress"),
+  keys: ["running", "events", "count"],
+  args: ["number", "event", "channel", "ttl_ms"],
+  idempotent: false,
+  reply: (seq: number) => seq,
+});
+
 export const relay = defineScript({
   name: "jobs.relay",
   file: file("relay"),

@@ -104,27 +104,21 @@ export class Settler {
     );
   }
 
-  /** Answers whether the entry was still ours, as `fail` does. */
   async delay(
     held: Claim & Pick<Held, "job">,
     changes: { attempt?: number; deferrals?: number },
     seconds: number,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const job = { ...held.job, ...changes, uid: held.job.uid ?? newUid("job") };
-    const moved = await this.#ctx.redis.run(
+    await this.#ctx.redis.run(
       scripts.delay,
       [running(held), jobKeys.delayed(), jobKeys.recurringQueued()],
       [held.number, reencodeJob(job), this.#ctx.clock.now() + seconds, held.job.rjob ?? "", held.job.queued_at],
     );
-    return moved === 1;
   }
 
-  async fail(
-    held: Claim & Pick<Held, "job"> & { raw: string },
-    reason: FailureReason,
-    error: string,
-  ): Promise<boolean> {
-    const moved = await this.#ctx.redis.run(
+  async fail(held: Claim & Pick<Held, "job"> & { raw: string }, reason: FailureReason, error: string): Promise<void> {
+    await this.#ctx.redis.run(
       scripts.fail,
       [running(held), jobKeys.failed(), jobKeys.recurringQueued()],
       [
@@ -134,7 +128,6 @@ export class Settler {
         held.job.queued_at,
       ],
     );
-    return moved === 1;
   }
 
   /** Entries that are not jobs at all. */
