@@ -49,6 +49,8 @@ try {
     await step("Building the benchmarks", compileBenchmarks);
     const { run: measure } = await import(pathToFileURL(wanted.compiled).href);
     await measure(rest);
+    // Peers keep timers and connections open that they give no handle to.
+    process.exit(0);
   }
 } catch (error) {
   process.exitCode = explain(error);

@@ -31,6 +31,8 @@ const BULK = 50_000;
 const PROCESSED = 40_000;
 const PROCESSED_ALONE = 10_000;
 const LATENCIES = 2_000;
+/** Adds that are not counted, because a worker that has just started is not yet at rest. */
+const WARM_UP = 500;
 
 /** About 150 bytes of kwargs, the size of a message that a callback passes on. */
 export const kwargsOf = (n: number) => ({
@@ -116,7 +118,7 @@ async function latency(sides: { ours: Side; peer: Side }): Promise<Row[]> {
   const samples = { ours: [] as number[], peer: [] as number[] };
   for (let round = 0; round < ROUNDS; round++)
     for (const name of round % 2 === 0 ? (["ours", "peer"] as const) : (["peer", "ours"] as const)) {
-      samples[name].push(...(await sides[name].latencies(LATENCIES)));
+      samples[name].push(...(await sides[name].latencies(WARM_UP + LATENCIES)).slice(WARM_UP));
       await sides[name].clear();
     }
   return [50, 99].map((percent) => {
@@ -133,6 +135,9 @@ async function latency(sides: { ours: Side; peer: Side }): Promise<Row[]> {
     };
   });
 }
+
+/** Lets the worker settle the last job and go back to waiting: the latency of a system at rest is what people feel. */
+const rest = () => new Promise((resolve) => setTimeout(resolve, 1));
 
 function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -227,6 +232,7 @@ function carillon(redis: RedisConnection): Side {
         });
         await queue.enqueue(runner, kwargsOf(n));
         await ran;
+        await rest();
       }
       await worker.stop();
       return result;
@@ -290,6 +296,7 @@ function bullmq(socketPath: string): Side {
         });
         await queue.add("bench", kwargsOf(n));
         await ran;
+        await rest();
       }
       await worker.close();
       return result;

@@ -75,23 +75,26 @@ export async function requeueFailed(ctx: Pick<Context, "redis" | "clock">, id?: 
   });
 }
 
-export async function discardFailed(ctx: Pick<Context, "redis">, id: string): Promise<number> {
+export async function discardFailed(ctx: Pick<Context, "redis" | "clock">, id: string): Promise<number> {
   return settleFailed(ctx, id, () => "");
 }
 
 async function settleFailed(
-  ctx: Pick<Context, "redis">,
+  ctx: Pick<Context, "redis" | "clock">,
   id: string | undefined,
   textOf: (failure: FailedJob) => string,
 ): Promise<number> {
   const { commands, topology } = ctx.redis;
   const failed = topology.key(jobKeys.failed());
+  // What fails again meanwhile is not asked for once more, or a job that always fails would keep this going for ever.
+  const asked = ctx.clock.now();
+  const isWanted = (failure: FailedJob) => (id === undefined ? failure.failed_at < asked : failure.id === id);
   let settled = 0;
   let offset = 0;
   for (;;) {
     const raws = await commands.lrange(failed, offset, offset + PAGE - 1);
     if (raws.length === 0) break;
-    const wanted = raws.filter((raw) => id === undefined || (JSON.parse(raw) as FailedJob).id === id);
+    const wanted = raws.filter((raw) => isWanted(JSON.parse(raw) as FailedJob));
     if (wanted.length === 0) {
       offset += PAGE;
       continue;

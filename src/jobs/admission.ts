@@ -1,8 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import type { Context } from "./context.ts";
 import { type JobEntry, parseEntry } from "./entry.ts";
 import { type Claim, Held } from "./held.ts";
 import type { JobMetrics } from "./job-metrics.ts";
+import { jobKeys } from "./keys.ts";
 import type { Category } from "./runner.ts";
 import type { Settler } from "./settler.ts";
 
@@ -35,12 +37,18 @@ export class Admission {
   /** Entries are numbered upwards from `first`. Those that cannot run here are settled before this resolves. */
   async admit(raws: readonly string[], workerUid: string, first: number, takenAt: number): Promise<readonly Held[]> {
     const admitted: Held[] = [];
-    const malformed: (Claim & { raw: string; reason: string })[] = [];
+    const malformed: (Claim & { raw: string | Buffer; reason: string })[] = [];
     const refiled = new Map<Category, Claim[]>();
     const settling: Promise<void>[] = [];
     let heavyFree = this.#heavyFree();
     for (const [index, raw] of raws.entries()) {
       const claim = { workerUid, number: first + index };
+      // Bytes that are not text were replaced on the way here; what is set aside must be the bytes themselves.
+      const bytes = raw.includes("\uFFFD") ? await this.#bytesOf(claim) : undefined;
+      if (bytes && !isUtf8(bytes)) {
+        malformed.push({ ...claim, raw: bytes, reason: "not UTF-8" });
+        continue;
+      }
       const parsed = parseEntry(raw);
       if (!parsed.ok) {
         malformed.push({ ...claim, raw, reason: parsed.error });
@@ -70,6 +78,11 @@ export class Admission {
     for (const [category, claims] of refiled) settling.push(this.#settler.refile(category, claims));
     if (settling.length > 0) await Promise.all(settling);
     return admitted;
+  }
+
+  #bytesOf({ workerUid, number }: Claim): Promise<Buffer | null> {
+    const { commands, topology } = this.#ctx.redis;
+    return commands.hgetBuffer(topology.key(jobKeys.running({ worker_uid: workerUid })), String(number));
   }
 
   /** An unknown name may belong to a newer version that is still rolling out: it waits for a worker that knows it. */

@@ -11,7 +11,7 @@ export interface EnqueueOptions {
   readonly delay?: number;
   /** A progress uid from `newUid("jp")`: the worker reports the job's life on it. */
   readonly jobUid?: string;
-  /** Refuse with `backpressure` when the queue would grow beyond this. */
+  /** Refuse with `backpressure` when the queue would grow beyond this; a delayed job does not ask. */
   readonly maxLength?: number;
 }
 
@@ -28,7 +28,7 @@ export interface Jobs {
     tx: unknown,
     runner: Runner<K>,
     kwargs: z.input<K>,
-    options?: EnqueueOptions,
+    options?: Pick<EnqueueOptions, "delay">,
   ): Promise<void>;
   /** By name, for callers that only know it at run time: validated against the registry. */
   enqueueNamed(name: string, kwargs: unknown, options?: EnqueueOptions): Promise<void>;

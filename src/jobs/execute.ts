@@ -20,6 +20,8 @@ export interface Execution {
   readonly contextOf: (held: Held) => JobContext;
   /** When each runner that only ever found its lock held was first skipped, by name. */
   readonly skippedSince: Map<string, number>;
+  /** Runs that a shutdown ended early; the worker gives them back together, so that they keep their order. */
+  readonly interrupted: Held[];
   stopping(): boolean;
 }
 
@@ -46,7 +48,7 @@ function prepare(execution: Execution, held: Held): Promise<boolean> | undefined
   const { job, runner } = held;
   if (runner.ack === "late" && job.rjob === undefined && job.job_uid === undefined) return undefined;
   return (async () => {
-    if (runner.ack === "early" && !(await execution.settler.finishEarly(held))) return false;
+    if (runner.ack === "early" && !(await execution.settler.finishNow(held))) return false;
     if (job.rjob !== undefined)
       await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], [job.rjob, job.queued_at]);
     if (job.job_uid !== undefined) await tell(execution, held, "started", "started");
@@ -66,38 +68,62 @@ async function executeOne(execution: Execution, held: Held): Promise<void> {
 
 async function executeMany(execution: Execution, batch: readonly Held[]): Promise<void> {
   let held = batch;
-  const first = batch[0]!;
-  const { runner } = first;
+  const { runner } = batch[0]!;
   if (runner.ack === "early") {
-    const ours = await Promise.all(batch.map((one) => execution.settler.finishEarly(one)));
+    const ours = await Promise.all(batch.map((one) => execution.settler.finishNow(one)));
     held = batch.filter((_, index) => ours[index]);
     if (held.length === 0) return;
   }
   const recurring = held.flatMap(({ job }) => (job.rjob === undefined ? [] : [job.rjob, job.queued_at]));
   if (recurring.length > 0) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], recurring);
   await Promise.all(held.map((one) => (one.job.job_uid ? tell(execution, one, "started", "started") : undefined)));
-  let outcomes: readonly Outcome[] | undefined;
+  const outcomes = await runTogether(execution, held);
+  if (outcomes === undefined) return runSingly(execution, held);
+  await Promise.all(held.map((one, index) => settleOutcome(execution, one, outcomes[index]!)));
+}
+
+/** One bad item must not take the others down with it: after a batch that threw, each is tried alone. */
+async function runSingly(execution: Execution, held: readonly Held[]): Promise<void> {
+  // Those that wait for their turn have not started, so neither their timeout nor a rescue may count the others' time.
+  for (const one of held) one.startedAt = undefined;
+  for (const one of held) {
+    if (one.settled) continue;
+    if (execution.stopping()) {
+      await settleInterrupted(execution, one);
+      continue;
+    }
+    one.startedAt = execution.ctx.clock.monotonic();
+    const outcomes = await runTogether(execution, [one], true);
+    await settleOutcome(execution, one, outcomes![0]!);
+    // The rest of the batch may take long; nobody should take this one for a run that does not end.
+    one.settled = true;
+  }
+}
+
+/** One outcome per item; undefined when the whole batch threw, unless it is alone and the error is its own. */
+async function runTogether(
+  execution: Execution,
+  held: readonly Held[],
+  alone = held.length === 1,
+): Promise<readonly Outcome[] | undefined> {
+  const { runner } = held[0]!;
   try {
-    outcomes = await runner.runMany!(
-      execution.contextOf(first),
+    const outcomes = await runner.runMany!(
+      execution.contextOf(held[0]!),
       held.map(({ kwargs }) => kwargs),
     );
-    if (outcomes && outcomes.length !== held.length)
-      throw new TypeError(`${runner.name} gave ${outcomes.length} outcomes for ${held.length} items`);
+    if (outcomes === undefined) return held.map(() => ({ ok: true }));
+    if (outcomes.length === held.length) return outcomes;
+    throw new TypeError(`${runner.name} gave ${outcomes.length} outcomes for ${held.length} items`);
   } catch (error) {
-    if (held.length === 1) return settleThrown(execution, first, error);
-    // One bad item must not take the others down with it: each is tried alone.
-    for (const one of held) await executeMany(execution, [one]);
-    return;
+    return alone ? [{ ok: false, error }] : undefined;
   }
-  await Promise.all(
-    held.map((one, index) => {
-      const outcome = outcomes?.[index];
-      return outcome === undefined || outcome.ok
-        ? settleSucceeded(execution, one)
-        : settleThrown(execution, one, outcome.error);
-    }),
-  );
+}
+
+async function settleOutcome(execution: Execution, held: Held, outcome: Outcome): Promise<void> {
+  if (!outcome.ok) return settleThrown(execution, held, outcome.error);
+  const settling = settleSucceeded(execution, held);
+  if (settling) await settling;
 }
 
 /** Answers a promise only when there is something to wait for. */
@@ -106,8 +132,15 @@ function settleSucceeded(execution: Execution, held: Held): Promise<void> | unde
   if (held.timedOut) return settleTimedOut(execution, held);
   execution.metrics.count(held.job.name, "ok");
   if (execution.skippedSince.size > 0) execution.skippedSince.delete(held.job.name);
+  if (held.job.job_uid !== undefined) return finishWatched(execution, held, "done");
   if (held.runner.ack === "late") execution.settler.finish(held);
-  return held.job.job_uid === undefined ? undefined : tell(execution, held, "succeeded", "done");
+  return undefined;
+}
+
+/** Told before it is forgotten: a death in between runs the job again, and its watchers hear of the end in any case. */
+async function finishWatched(execution: Execution, held: Held, message: string): Promise<void> {
+  await tell(execution, held, "succeeded", message);
+  if (held.runner.ack === "late") execution.settler.finish(held);
 }
 
 async function settleThrown(execution: Execution, held: Held, error: unknown): Promise<void> {
@@ -149,11 +182,8 @@ async function settleBounced(execution: Execution, held: Held): Promise<void> {
   if (runner.ack === "early") return;
   if ((job.bounces ?? 0) >= MAX_BOUNCES) {
     await tell(execution, held, "failed", "failed: given back too often");
-    return execution.settler.fail(
-      { ...held, raw: reencodeJob(job) },
-      "bounce_loop",
-      `it was given back ${job.bounces} times`,
-    );
+    const text = `it was given back ${job.bounces} times`;
+    return execution.settler.fail({ ...held, raw: reencodeJob(job) }, "bounce_loop", text);
   }
   await tell(execution, held, "bounce", "given back to the queue");
   await execution.settler.bounce([held], "back");
@@ -163,7 +193,7 @@ async function settleBounced(execution: Execution, held: Held): Promise<void> {
 async function settleInterrupted(execution: Execution, held: Held): Promise<void> {
   execution.metrics.count(held.job.name, "bounced");
   await tell(execution, held, "bounce", "interrupted by a shutdown");
-  await execution.settler.bounce([held], "front");
+  if (held.runner.ack === "late") execution.interrupted.push(held);
 }
 
 /** Another run has the lock; that is how single-run jobs share the fleet, so it is no error. */
@@ -175,8 +205,7 @@ async function settleSkipped(execution: Execution, held: Held): Promise<void> {
   execution.skippedSince.set(name, since);
   if (now - since > SKIPPED_WARNING_SECONDS)
     execution.ctx.alerts.warning(`${name}:skipped`, `${name} has found its lock held for ${Math.round(now - since)} s`);
-  await tell(execution, held, "succeeded", "skipped: another run is under way");
-  if (held.runner.ack === "late") execution.settler.finish(held);
+  await finishWatched(execution, held, "skipped: another run is under way");
 }
 
 async function tell(execution: Execution, held: Held, type: ProgressEvent["type"], message: string): Promise<void> {
@@ -186,8 +215,12 @@ async function tell(execution: Execution, held: Held, type: ProgressEvent["type"
   if (terminal && execution.jobs.progress.takeEnded(job_uid)) return;
   const indicator = terminal ? ({ type: "final" } as const) : ({ type: "spinner" } as const);
   try {
-    await execution.jobs.progress.push(job_uid, { type, message, indicator });
-    if (terminal) execution.jobs.progress.takeEnded(job_uid);
+    if (terminal && held.runner.ack === "late")
+      await execution.jobs.progress.pushEnd(held, job_uid, { type, message, indicator });
+    else {
+      await execution.jobs.progress.push(job_uid, { type, message, indicator });
+      if (terminal) execution.jobs.progress.takeEnded(job_uid);
+    }
   } catch (error) {
     // Watchers miss an event; the job itself must not fail because nobody could be told.
     execution.ctx.log.warn({ err: error, job: held.job.name }, "progress could not be told");

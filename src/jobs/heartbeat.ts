@@ -40,10 +40,10 @@ export function inlineHeartbeat({ ctx, workerUid, running, declaredDead }: Heart
 export function threadHeartbeat({ ctx, workerUid, running, declaredDead }: HeartbeatPlan): Heartbeat {
   const shared = new SharedArrayBuffer(4);
   const ticks = new Int32Array(shared);
-  const { host, port, path, username, password, db, sentinels, name } = ctx.redis.commands.options;
+  const { host, port, path, username, password, db, sentinels, name, tls } = ctx.redis.commands.options;
   const thread = new Thread(new URL("./heartbeat-thread.mjs", import.meta.url), {
     workerData: {
-      redis: JSON.parse(JSON.stringify({ host, port, path, username, password, db, sentinels, name })),
+      redis: JSON.parse(JSON.stringify({ host, port, path, username, password, db, sentinels, name, tls })),
       lua: beat.lua,
       keys: ctx.redis.topology.scriptKeys([jobKeys.workers(), jobKeys.worker({ worker_uid: workerUid })]),
       workerUid,

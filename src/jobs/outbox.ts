@@ -3,11 +3,12 @@ import type { KernelContext } from "../kernel/context.ts";
 import { newUid } from "../kernel/ids.ts";
 import { timestamp } from "../kernel/sql/index.ts";
 import { jobKeys } from "./keys.ts";
-import { relay } from "./scripts.ts";
+import { forgetRelayed, relay } from "./scripts.ts";
 import type { JobTables } from "./tables.ts";
 
 const BATCH = 500;
 const FLAG_MS = 604_800_000;
+const SETTLED_FLAG_MS = 3_600_000;
 /** When to look after rows were written: their transaction commits some time soon, and nobody tells us when. */
 const WAKE_SECONDS = [0.02, 0.1, 0.5];
 
@@ -15,7 +16,7 @@ const WAKE_SECONDS = [0.02, 0.1, 0.5];
  * Jobs that commit with the application's own rows.
  *
  * Life of a row: written inside the caller's transaction -> committed -> relayed to the queue (a flag in Redis is set in the
- * same script) -> deleted -> flag removed. SQL is authoritative until the row is deleted. A crash after the relay leaves
+ * same script) -> deleted -> flag expires an hour later. SQL is authoritative until the row is deleted. A crash after the relay leaves
  * the row; the next relay finds the flag, queues nothing, and deletes it. So each row is queued exactly once.
  */
 export class Outbox {
@@ -93,9 +94,9 @@ export class Outbox {
         return rows.map(({ uid }) => uid);
       });
     if (uids.length > 0) {
-      const flags = uids.map((uid) => redis.topology.key(jobKeys.relayed({ uid })));
-      // The rows are gone for good, so nothing can relay them again; a flag that stays behind expires.
-      await redis.commands.unlink(...flags).catch(() => {});
+      const flags = uids.map((uid) => jobKeys.relayed({ uid }));
+      // A flag that stays behind expires; one that went too early would let a late relay queue its row again.
+      await redis.run(forgetRelayed, flags, [SETTLED_FLAG_MS]).catch(() => {});
     }
     return uids.length;
   }

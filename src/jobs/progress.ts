@@ -1,7 +1,8 @@
 import type { KernelContext } from "../kernel/context.ts";
 import type { ProgressEvent, ProgressReports } from "./context.ts";
+import type { Claim } from "./held.ts";
 import { jobKeys } from "./keys.ts";
-import { pushProgress } from "./scripts.ts";
+import { pushHeldProgress, pushProgress } from "./scripts.ts";
 
 type NewEvent = Omit<ProgressEvent, "seq" | "occurred_at">;
 
@@ -10,10 +11,14 @@ const MESSAGE_LIMIT = 255;
 /** A chatty job's `progress` events are coalesced to five a second; all other types are always told. */
 const COALESCE_SECONDS = 0.2;
 
+/** Exists while a job has told of its progress less than that long ago. */
 interface Chatter {
-  lastPushedAt: number;
+  /** The latest word that was not told yet. */
   waiting: NewEvent | undefined;
 }
+
+/** How many ends are remembered at most; they matter only until the worker asks, which is at once. */
+const REMEMBERED_ENDS = 1000;
 
 /** The text of an event without its number, which only Redis can give. */
 export function encodeProgress(event: NewEvent, now: number): string {
@@ -41,28 +46,37 @@ export class ProgressBoard implements ProgressReports {
   }
 
   async push(jobUid: string, event: NewEvent): Promise<number> {
-    const now = this.#ctx.clock.monotonic();
-    const chatter = this.#chatter.get(jobUid) ?? { lastPushedAt: Number.NEGATIVE_INFINITY, waiting: undefined };
-    this.#chatter.set(jobUid, chatter);
+    const chatter = this.#chatter.get(jobUid);
     if (event.type === "progress") {
-      if (now - chatter.lastPushedAt < COALESCE_SECONDS) {
-        if (!chatter.waiting) void this.#pushWaitingLater(jobUid, chatter);
+      if (chatter) {
         chatter.waiting = event;
         return 0;
       }
-      chatter.lastPushedAt = now;
-      // A timer that is late must not tell an older word after this one.
-      chatter.waiting = undefined;
+      void this.#coalesce(jobUid);
       return this.#append(jobUid, event);
     }
-    const { waiting } = chatter;
-    chatter.waiting = undefined;
+    const waiting = chatter?.waiting;
+    if (chatter) chatter.waiting = undefined;
     if (waiting) await this.#append(jobUid, waiting);
-    if (isTerminal(event.type)) {
-      this.#ended.add(jobUid);
-      this.#chatter.delete(jobUid);
-    }
-    return this.#append(jobUid, event);
+    const seq = await this.#append(jobUid, event);
+    if (isTerminal(event.type)) this.#rememberEnd(jobUid);
+    return seq;
+  }
+
+  /** The terminal event of an entry, told only while its claim stands. */
+  async pushEnd(claim: Claim, jobUid: string, event: NewEvent): Promise<void> {
+    const chatter = this.#chatter.get(jobUid);
+    if (chatter) chatter.waiting = undefined;
+    const parameters = { job_uid: jobUid };
+    await this.#ctx.redis.run(
+      pushHeldProgress,
+      [
+        jobKeys.running({ worker_uid: claim.workerUid }),
+        jobKeys.progressEvents(parameters),
+        jobKeys.progressCount(parameters),
+      ],
+      [claim.number, encodeProgress(event, this.#ctx.clock.now()), jobKeys.progress(parameters), PROGRESS_TTL_MS],
+    );
   }
 
   /** True once this process has told a terminal event of that job, and forgets it. */
@@ -105,13 +119,23 @@ export class ProgressBoard implements ProgressReports {
     return seq;
   }
 
-  async #pushWaitingLater(jobUid: string, chatter: Chatter): Promise<void> {
-    await this.#ctx.clock.sleep(COALESCE_SECONDS);
-    const { waiting } = chatter;
-    if (!waiting) return;
-    chatter.waiting = undefined;
-    chatter.lastPushedAt = this.#ctx.clock.monotonic();
-    // Progress is news, not state: when Redis is away, the next event tells more anyway.
-    await this.#append(jobUid, waiting).catch(() => {});
+  /** For as long as the job keeps talking, tells its latest word five times a second. */
+  async #coalesce(jobUid: string): Promise<void> {
+    const chatter: Chatter = { waiting: undefined };
+    this.#chatter.set(jobUid, chatter);
+    for (;;) {
+      await this.#ctx.clock.sleep(COALESCE_SECONDS);
+      const { waiting } = chatter;
+      chatter.waiting = undefined;
+      if (!waiting) break;
+      // Progress is news, not state: when Redis is away, the next event tells more anyway.
+      await this.#append(jobUid, waiting).catch(() => {});
+    }
+    this.#chatter.delete(jobUid);
+  }
+
+  #rememberEnd(jobUid: string): void {
+    if (this.#ended.size >= REMEMBERED_ENDS) this.#ended.clear();
+    this.#ended.add(jobUid);
   }
 }

@@ -60,7 +60,7 @@ export class JobQueue implements Jobs {
     const uid = delay === undefined ? undefined : newUid("job");
     const raw = encodeJob({ name: runner.name, kwargs, queued_at: now }, { uid, job_uid: jobUid });
     const due = delay === undefined ? undefined : now + delay;
-    if (jobUid !== undefined) return this.#enqueueWatched(raw, due, jobUid, now);
+    if (jobUid !== undefined) return this.#enqueueWatched(raw, due, jobUid, now, maxLength);
     return due === undefined ? this.#push([raw], maxLength) : this.#sleepUntil(due, [raw]);
   }
 
@@ -139,17 +139,24 @@ export class JobQueue implements Jobs {
     return queued === 1;
   }
 
-  async #enqueueWatched(raw: string, due: number | undefined, jobUid: string, now: number): Promise<void> {
+  async #enqueueWatched(
+    raw: string,
+    due: number | undefined,
+    jobUid: string,
+    now: number,
+    maxLength = Number.MAX_SAFE_INTEGER,
+  ): Promise<void> {
     const parameters = { job_uid: jobUid };
     const event = encodeProgress(
       { type: "queued", message: "waiting for a worker", indicator: { type: "spinner" } },
       now,
     );
-    await this.#ctx.redis.run(
+    const seq = await this.#ctx.redis.run(
       enqueueWithProgress,
       [jobKeys.hot(), jobKeys.delayed(), jobKeys.progressEvents(parameters), jobKeys.progressCount(parameters)],
-      [raw, due ?? 0, jobKeys.progress(parameters), event, PROGRESS_TTL_MS],
+      [raw, due ?? 0, jobKeys.progress(parameters), event, PROGRESS_TTL_MS, maxLength],
     );
+    if (seq < 0) throw jobErrors.backpressure({ retryAfter: 10 });
   }
 
   async #push(raws: readonly string[], maxLength: number | undefined): Promise<void> {

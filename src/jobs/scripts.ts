@@ -23,7 +23,7 @@ export const enqueueWithProgress = defineScript({
   name: "jobs.enqueue_with_progress",
   file: file("enqueue_with_progress"),
   keys: ["hot", "delayed", "events", "count"],
-  args: ["entry", "due", "channel", "event", "ttl_ms"],
+  args: ["entry", "due", "channel", "event", "ttl_ms", "max_length"],
   idempotent: false,
   reply: (count: number) => count,
 });
@@ -208,11 +208,29 @@ export const pushProgress = defineScript({
   reply: ([seq, subscribers]: [number, number]) => ({ seq, subscribers }),
 });
 
+export const pushHeldProgress = defineScript({
+  name: "jobs.push_held_progress",
+  file: file("push_held_progress"),
+  keys: ["running", "events", "count"],
+  args: ["number", "event", "channel", "ttl_ms"],
+  idempotent: false,
+  reply: (seq: number) => seq,
+});
+
 export const relay = defineScript({
   name: "jobs.relay",
   file: file("relay"),
   keys: ["hot", "delayed", "...flags"],
   args: ["flag_ms", "...items"],
+  idempotent: true,
+  reply: (count: number) => count,
+});
+
+export const forgetRelayed = defineScript({
+  name: "jobs.forget_relayed",
+  file: file("forget_relayed"),
+  keys: ["...flags"],
+  args: ["flag_ms"],
   idempotent: true,
   reply: (count: number) => count,
 });

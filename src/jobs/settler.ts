@@ -1,7 +1,7 @@
 import { newUid } from "../kernel/ids.ts";
 import { alertQuarantined, quarantineEntry, quarantineOf } from "../mechanisms/quarantine/index.ts";
 import type { Context } from "./context.ts";
-import { type FailureReason, type JobEntry, reencodeJob } from "./entry.ts";
+import { type FailureReason, type JobEntry, parseEntry, reencodeJob } from "./entry.ts";
 import type { Claim, Held } from "./held.ts";
 import { jobKeys } from "./keys.ts";
 import * as scripts from "./scripts.ts";
@@ -39,8 +39,8 @@ export class Settler {
     while (this.#sending) await this.#sending;
   }
 
-  /** Removes an entry before it runs; false when it was rescued and must not run here. */
-  async finishEarly(held: Held): Promise<boolean> {
+  /** Forgets one entry and waits for the answer; false when it was rescued and is no longer ours. */
+  async finishNow(held: Held): Promise<boolean> {
     const removed = await this.#ctx.redis.run(scripts.finish, [running(held)], [held.number]);
     return removed === 1;
   }
@@ -60,8 +60,31 @@ export class Settler {
     await this.#ctx.redis.run(scripts.putBack, [running(held[0]!), jobKeys.hot()], numbers);
   }
 
+  /**
+   * Entries that this process holds and does not know, because the reply to their take was lost or their end could not be
+   * recorded. A recurring one may have begun, so it waits again only if no newer entry of it does.
+   */
+  async putBackUnknown(workerUid: string, numbers: readonly number[]): Promise<void> {
+    if (numbers.length === 0) return;
+    const { commands, topology } = this.#ctx.redis;
+    const raws = await commands.hmget(topology.key(running({ workerUid })), ...numbers.map(String));
+    const recurring: (Claim & Pick<Held, "job">)[] = [];
+    const plain: Claim[] = [];
+    for (const [index, number] of numbers.entries()) {
+      const parsed = parseEntry(raws[index] ?? "");
+      if (parsed.ok && parsed.job.rjob !== undefined) recurring.push({ workerUid, number, job: parsed.job });
+      else plain.push({ workerUid, number });
+    }
+    await this.putBack(plain);
+    await this.#requeue(recurring, "front", 0);
+  }
+
   /** Back to the queue because the run was interrupted, not because it failed. */
-  async bounce(held: readonly Held[], side: "front" | "back"): Promise<void> {
+  bounce(held: readonly Held[], side: "front" | "back"): Promise<void> {
+    return this.#requeue(held, side, 1);
+  }
+
+  async #requeue(held: readonly (Claim & Pick<Held, "job">)[], side: "front" | "back", bounces: number): Promise<void> {
     if (held.length === 0) return;
     const ordered = side === "front" ? [...held].sort((a, b) => b.number - a.number) : held;
     const now = this.#ctx.clock.now();
@@ -73,7 +96,7 @@ export class Settler {
         now,
         ...ordered.flatMap(({ number, job }) => [
           number,
-          reencodeJob({ ...job, ...pushedAgain(job, now), bounces: (job.bounces ?? 0) + 1 }),
+          reencodeJob({ ...job, ...pushedAgain(job, now), bounces: (job.bounces ?? 0) + bounces }),
           job.rjob ?? "",
           job.queued_at,
         ]),
@@ -81,7 +104,11 @@ export class Settler {
     );
   }
 
-  async delay(held: Claim & Pick<Held, "job">, changes: { attempt?: number; deferrals?: number }, seconds: number) {
+  async delay(
+    held: Claim & Pick<Held, "job">,
+    changes: { attempt?: number; deferrals?: number },
+    seconds: number,
+  ): Promise<void> {
     const job = { ...held.job, ...changes, uid: held.job.uid ?? newUid("job") };
     await this.#ctx.redis.run(
       scripts.delay,
@@ -104,7 +131,7 @@ export class Settler {
   }
 
   /** Entries that are not jobs at all. */
-  async quarantine(claims: readonly (Claim & { raw: string; reason: string })[]): Promise<void> {
+  async quarantine(claims: readonly (Claim & { raw: string | Buffer; reason: string })[]): Promise<void> {
     const queue = jobKeys.hot();
     const items = claims.flatMap(({ number, raw, reason }) => [number, quarantineEntry(this.#ctx, queue, raw, reason)]);
     await this.#ctx.redis.run(scripts.quarantine, [running(claims[0]!), quarantineOf(queue)], items);

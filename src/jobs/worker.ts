@@ -94,6 +94,7 @@ export class Worker {
       metrics: this.metrics,
       contextOf: runContexts(ctx, () => this.#mode !== "running"),
       skippedSince: new Map(),
+      interrupted: [],
       stopping: () => this.#mode !== "running",
     };
     this.#slots = new Slots(
@@ -153,7 +154,7 @@ export class Worker {
     for (const held of this.#held.values()) abortHeld(held, "the worker is shutting down");
     await this.#untilIdle(this.#ctx.config.get(jobSettings.shutdownGrace), now);
     await this.#settler.close();
-    const unfinished = [...this.#held.values()].filter(({ settled }) => !settled);
+    const unfinished = [...this.#execution.interrupted, ...[...this.#held.values()].filter(({ settled }) => !settled)];
     for (const held of unfinished) this.#forget(held);
     await this.#orLeave(this.#settler.bounce(unfinished, "front"));
     await this.#heartbeat?.stop();
@@ -210,7 +211,7 @@ export class Worker {
     if ((await this.#ctx.redis.run(scripts.unregister, keys, [this.#uid])) === 1) return;
     // A take whose reply never came left entries that this process does not know.
     const unknown = await this.#ctx.redis.commands.hkeys(this.#ctx.redis.topology.key(keys[2]));
-    await this.#settler.putBack(unknown.map((number) => ({ workerUid: this.#uid, number: Number(number) })));
+    await this.#settler.putBackUnknown(this.#uid, unknown.map(Number));
     await this.#ctx.redis.run(scripts.unregister, keys, [this.#uid]);
   }
 
@@ -255,7 +256,7 @@ export class Worker {
     }
   }
 
-  /** Takes what fits and starts it; false when there was no room or nothing to take. */
+  /** Takes what fits and starts it; false when it is better to wait than to take again. */
   async #takeOnce(): Promise<boolean> {
     const room = this.#slots.room();
     if (room.plain + room.recurring === 0) return false;
@@ -277,8 +278,10 @@ export class Worker {
     }
     if (entries.length === 0) return false;
     await this.#admit(entries, workerUid, first, now);
-    this.#pump();
-    return true;
+    // A stop that came meanwhile gives back what never started.
+    if (this.#mode === "running") this.#pump();
+    // Fewer than there was room for: the queues are empty now, and waiting for a push is cheaper than asking again.
+    return entries.length >= room.plain;
   }
 
   /** In the order of preference; the queue of costly jobs gives no more than there are slots for them. */
@@ -396,7 +399,7 @@ export class Worker {
     const unknown = numbers.map(Number).filter((number) => !this.#held.has(number));
     const lost = unknown.filter((number) => this.#unknownBefore.has(number));
     this.#unknownBefore = new Set(unknown);
-    await this.#settler.putBack(lost.map((number) => ({ workerUid, number })));
+    await this.#settler.putBackUnknown(workerUid, lost);
   }
 
   async #checkClock(): Promise<void> {

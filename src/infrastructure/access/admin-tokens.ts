@@ -82,7 +82,9 @@ export async function revokeAdminToken(ctx: AdminContext, uid: string): Promise<
     .returning("token_hash")
     .executeTakeFirst();
   if (!revoked) throw errors.admin_token_not_found();
-  memoryOf(ctx.sql).delete(revoked.token_hash);
+  // A check that read the row before it was revoked must not remember it as valid afterwards.
+  memoryOf(ctx.sql).clear();
+  revocations.set(ctx.sql, revocationsOf(ctx.sql) + 1);
 }
 
 export type AdminTokenCheck =
@@ -96,6 +98,7 @@ export async function verifyAdminToken(ctx: AdminContext, token: string): Promis
   const now = ctx.clock.now();
   const known = memory.get(hash);
   if (known && known.until > now) return { ok: true, uid: known.uid };
+  const revocationsBefore = revocationsOf(ctx.sql);
   const row = await ctx.sql
     .tables<AccessTables>()
     .selectFrom("admin_tokens")
@@ -115,8 +118,15 @@ export async function verifyAdminToken(ctx: AdminContext, token: string): Promis
       .where("id", "=", row.id)
       .execute();
   if (memory.size >= MOST_REMEMBERED) memory.clear();
-  memory.set(hash, { uid: row.uid, until: now + TRUSTED_FOR });
+  if (revocationsOf(ctx.sql) === revocationsBefore) memory.set(hash, { uid: row.uid, until: now + TRUSTED_FOR });
   return { ok: true, uid: row.uid };
+}
+
+/** How many tokens this process has revoked. */
+const revocations = new WeakMap<object, number>();
+
+function revocationsOf(sql: object): number {
+  return revocations.get(sql) ?? 0;
 }
 
 function hashOf(token: string): string {

@@ -32,6 +32,14 @@ describe("putting the parts of an upload together", () => {
     return { uid, content: Buffer.concat(parts) };
   }
 
+  test("refuses an upload of which parts are gone already, and leaves no shortened file", async () => {
+    const ctx = files.process();
+    const { uid } = await completedUpload(ctx);
+    await files.house.sql.script("delete from s3_file_upload_parts where part_number <= 10");
+    await expect(store(ctx, uid)).rejects.toMatchObject({ code: "upload_aborted_or_completed" });
+    expect((await files.rows()).filter(({ key }) => key.includes("/stored/"))).toEqual([]);
+  });
+
   test("keeps their order, has the upload deleted, and tells the file's uid", async () => {
     const ctx = files.process();
     const { uid, content } = await completedUpload(ctx);

@@ -1,5 +1,6 @@
 import { extname } from "node:path";
 import { Readable } from "node:stream";
+import type { Kysely } from "kysely";
 import type { JobContext } from "../../jobs/context.ts";
 import { readAll } from "../../providers/object-store.ts";
 import { errors } from "./errors.ts";
@@ -33,6 +34,7 @@ export async function storeUpload(
     return upload.storedUid;
   }
   if (upload.outcome !== "completed") throw errors.upload_aborted_or_completed();
+  if (!(await hasAllParts(ctx.sql.tables<FileTables>(), upload.id))) throw errors.upload_aborted_or_completed();
   const file = await putFile(ctx, Readable.from(partsInOrder(ctx, upload.id), { objectMode: false }), {
     purpose: "processing_output",
     contentType: plan.contentType,
@@ -52,8 +54,22 @@ export async function storeUpload(
   return file.uid;
 }
 
-/** Two runs at once both store; the second to come here gives up, and its object is removed. */
+/** False when parts are missing, because the upload is being deleted. */
+async function hasAllParts(db: Kysely<FileTables>, uploadId: number): Promise<boolean> {
+  const { last, stored } = await db
+    .selectFrom("s3_file_upload_parts")
+    .select(({ fn }) => [fn.max<number | null>("part_number").as("last"), fn.count<number>("s3_file_id").as("stored")])
+    .where("s3_file_upload_id", "=", uploadId)
+    .executeTakeFirstOrThrow();
+  return last !== null && stored === last;
+}
+
+/**
+ * Two runs at once both store; the second to come here gives up, and its object is removed. So does one whose parts were
+ * deleted while it read them.
+ */
 async function remember(tx: FileTransaction, uploadId: number, stored: StoredFile): Promise<void> {
+  if (!(await hasAllParts(tx, uploadId))) throw errors.upload_aborted_or_completed();
   const { numUpdatedRows } = await tx
     .updateTable("s3_file_uploads")
     .set({ stored_file_id: stored.id })

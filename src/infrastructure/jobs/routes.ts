@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import { discardFailed, readFailed, readQueues, readRecurring, readWorkers, requeueFailed } from "../../jobs/admin.ts";
-import { type Context, jobErrors, jobKeys } from "../../jobs/index.ts";
+import type { Context } from "../../jobs/index.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { bearerOf } from "../access/service.ts";
 import { checkProgressToken, progressErrors, progressToken } from "./progress-access.ts";
 
 const MAX_QUEUE_LENGTH = 100_000;
-const FULL_QUEUE_RETRY_SECONDS = 10;
 
 const Json = z.record(z.string(), z.unknown());
 const Progress = z.object({ uid: z.string(), jwt: z.string() });
@@ -90,10 +89,8 @@ export const routes: readonly Route<Context>[] = [
     async handle(ctx, { body }) {
       const uid = newUid("jp");
       const jobUid = body.with_progress ? uid : undefined;
-      const maxLength = body.delay === undefined && !jobUid ? MAX_QUEUE_LENGTH : undefined;
-      // A watched job is queued together with its first event, by a script that knows no limit.
-      if (body.delay === undefined && jobUid) await refuseFullQueue(ctx);
-      await ctx.jobs.enqueueNamed(body.name, body.kwargs, { delay: body.delay, jobUid, maxLength });
+      const options = { delay: body.delay, jobUid, maxLength: MAX_QUEUE_LENGTH };
+      await ctx.jobs.enqueueNamed(body.name, body.kwargs, options);
       const progress = jobUid && { uid: jobUid, jwt: await progressToken(ctx, jobUid) };
       return { status: 202, body: { uid, ...(progress ? { progress } : {}) } };
     },
@@ -163,8 +160,3 @@ export const routes: readonly Route<Context>[] = [
     },
   }),
 ];
-
-async function refuseFullQueue({ redis }: Pick<Context, "redis">): Promise<void> {
-  const length = await redis.commands.llen(redis.topology.key(jobKeys.hot()));
-  if (length >= MAX_QUEUE_LENGTH) throw jobErrors.backpressure({ retryAfter: FULL_QUEUE_RETRY_SECONDS });
-}

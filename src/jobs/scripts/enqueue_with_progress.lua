@@ -8,12 +8,15 @@
 --        2 due      unix time it may start, or 0 for at once
 --        3 channel  pub/sub channel of the watchers
 --        4 event    progress JSON without its seq
---        5 ttl_ms   how long progress is kept
--- Reply  the event's seq
+--        5 ttl_ms      how long progress is kept
+--        6 max_length  the longest the queue may become
+-- Reply  the event's seq; -1 = backpressure, nothing happened
 -- Crash  before: nothing happened. After: queued and told.
 local hot, delayed, events, count = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local entry, due, channel, event, ttl_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local max_length = tonumber(ARGV[6])
 
+if due == '0' and redis.call('LLEN', hot) >= max_length then return -1 end
 local seq = redis.call('INCR', count)
 local numbered = '{"seq":' .. seq .. ',' .. string.sub(event, 2)
 redis.call('RPUSH', events, numbered)

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { z } from "zod";
 import { type Codec, json, undecodable } from "./codec.ts";
 
@@ -11,7 +12,6 @@ import { type Codec, json, undecodable } from "./codec.ts";
 
 const LARGEST_BLOB = 16 * 1024 * 1024;
 const GZIP_MAGIC = 0x1f8b;
-const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Walks through a frame and refuses to step over its end. */
 class FrameReader {
@@ -55,11 +55,12 @@ class FrameReader {
 }
 
 function decodeText(bytes: Buffer, shape: string, what: string): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw undecodable(shape, `${what} is not UTF-8`);
-  }
+  assertText(bytes, shape, what);
+  return bytes.toString("utf8");
+}
+
+function assertText(bytes: Buffer, shape: string, what: string): void {
+  if (!isUtf8(bytes)) throw undecodable(shape, `${what} is not UTF-8`);
 }
 
 function unsigned32(value: number): Buffer {
@@ -92,7 +93,7 @@ export function headerFrame<Header>(schema: z.ZodType<Header>): Codec<HeaderFram
     decode(raw) {
       const reader = new FrameReader(raw, "header frame");
       const written = reader.bytes(reader.unsigned32("the header's length"), "the header");
-      decodeText(written, "header frame", "the header");
+      assertText(written, "header frame", "the header");
       return { header: headers.decode(written), value: reader.rest() };
     },
   };
@@ -181,7 +182,7 @@ export function datedFrame<Value>(schema: z.ZodType<Value>): Codec<DatedFrame<Va
       const reader = new FrameReader(raw, "dated frame");
       const unixDate = reader.unsigned32("the unix date");
       const written = reader.rest();
-      decodeText(written, "dated frame", "the value");
+      assertText(written, "dated frame", "the value");
       return { unixDate, value: values.decode(written) };
     },
   };
@@ -194,7 +195,7 @@ export function jsonFrame<Value>(schema: z.ZodType<Value>): Codec<Value> {
     shape: "JSON frame",
     encode: values.encode,
     decode(raw) {
-      decodeText(raw, "JSON frame", "the message");
+      assertText(raw, "JSON frame", "the message");
       return values.decode(raw);
     },
   };

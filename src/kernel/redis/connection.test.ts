@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { eventually } from "../../../test/harness/facts.ts";
+import { openRedis } from "./connection.ts";
 import { defineScript, type Script } from "./script.ts";
 
 let ctx: TestContext;
@@ -114,4 +115,18 @@ test("a subscriber hands out messages, survives a restart, and tells its listene
   await ctx.redis.commands.publish("news", "three");
   await ctx.redis.commands.ping();
   expect(events).not.toContain("three");
+});
+
+test("a command that was given up while Redis was away is not sent when it is back", async () => {
+  const patient = openRedis({ kind: "socket", path: ctx.server.server.socketPath }, { commandTimeout: 50 });
+  await patient.ready();
+  await ctx.server.server.kill();
+  await eventually(() => patient.commands.status !== "ready");
+  await expect(patient.commands.set("late", "1")).rejects.toThrow("Command timed out");
+  await expect(patient.run(add, ["total"], [1])).rejects.toMatchObject({ code: "outcome_unknown" });
+  await ctx.server.crashAndRestart();
+  await eventually(() => patient.commands.status === "ready");
+  await patient.commands.ping();
+  expect(await ctx.redis.commands.exists("late", "total")).toBe(0);
+  await patient.close();
 });

@@ -41,6 +41,7 @@ export class RedisConnection {
     this.topology = options.topology ?? standaloneTopology;
     this.#clock = options.clock ?? systemClock;
     rejectWhenBroken(commands);
+    forgetTimedOut(commands);
     commands.on("ready", () => {
       this.#scriptsLoaded = this.#loadScripts();
       this.#scriptsLoaded.catch(() => {});
@@ -120,11 +121,11 @@ export class RedisConnection {
 
 export function openRedis(
   address: RedisAddress,
-  options: { topology?: Topology; clock?: Clock; connectionName?: string } = {},
+  options: { topology?: Topology; clock?: Clock; connectionName?: string; commandTimeout?: number } = {},
 ): RedisConnection {
   const common: RedisOptions = {
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: COMMAND_TIMEOUT_MS,
+    commandTimeout: options.commandTimeout ?? COMMAND_TIMEOUT_MS,
     keepAlive: KEEP_ALIVE_MS,
     enableAutoPipelining: true,
     autoResendUnfulfilledCommands: false,
@@ -159,6 +160,25 @@ function rejectWhenBroken(client: Redis): void {
     flushQueue(this: Redis, error: Error, options: { offlineQueue: boolean }): void;
   };
   client.on("close", () => flushQueue.call(client, new Error("Connection is closed."), { offlineQueue: false }));
+}
+
+/**
+ * A command that waits for a reconnect longer than its timeout is rejected, but the client would still send it when the
+ * connection is back: a release or a push that its caller gave up on long ago. Such a command is dropped instead.
+ */
+function forgetTimedOut(client: Redis): void {
+  const timeout = client.options.commandTimeout;
+  if (timeout === undefined) return;
+  const waitingSince = new WeakMap<object, number>();
+  const send = client.sendCommand.bind(client);
+  client.sendCommand = ((command: Command, stream?: never) => {
+    if (client.status !== "ready") waitingSince.set(command, systemClock.monotonic());
+    else {
+      const since = waitingSince.get(command);
+      if (since !== undefined && (systemClock.monotonic() - since) * 1000 >= timeout) return command.promise;
+    }
+    return send(command, stream);
+  }) as Redis["sendCommand"];
 }
 
 /** True for errors that leave open whether the server did what it was asked. */

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
 import { openRedis } from "./connection.ts";
@@ -74,6 +75,10 @@ test("a connection through Sentinel follows the master when it dies", async () =
   expect(await redis.commands.info("server")).toContain(`tcp_port:${ports.one}`);
   await eventually(async () => (await redis.commands.info("replication")).includes("state=online"));
   await redis.commands.wait(1, 5000);
+  // Sentinel must know the replica too, or it has nobody to promote.
+  const sentinel = new Redis({ port: ports.sentinel, host: "127.0.0.1" });
+  await eventually(async () => ((await sentinel.call("SENTINEL", "replicas", "carillon")) as unknown[]).length > 0);
+  sentinel.disconnect();
   children[0]!.kill("SIGKILL");
   await eventually(async () => (await redis.commands.set("m", "2").catch(() => "")) === "OK");
   expect(await redis.commands.info("server")).toContain(`tcp_port:${ports.two}`);

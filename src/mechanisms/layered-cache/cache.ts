@@ -263,15 +263,17 @@ export class LayeredCache<Value> {
     }
     const patience = flight.patienceEnds! - this.#clock.monotonic();
     // One millisecond more, because the lock ends somewhere within the last one counted.
-    void flight.wait(this.#clock, Math.min(lockSeconds + 0.001, patience)).then((landed) => {
-      if (landed) return;
-      if (this.#clock.monotonic() >= flight.patienceEnds!) this.#noteLostPatience();
+    void flight.wait(this.#clock, Math.min(lockSeconds + 0.001, patience)).then((outcome) => {
+      if (outcome === "landed") return;
+      if (outcome === "in vain") this.#reportLostFill(flight);
       this.#gather(flight);
     });
   }
 
-  #noteLostPatience(): void {
+  #reportLostFill(flight: Flight<Value>): void {
     const { name } = this.#plan;
+    if (flight.reported) return;
+    flight.reported = true;
     this.#surroundings.context.alerts.warning(
       `cache:fill_timeout:${name}`,
       `no fill of ${name} came within ${PATIENCE_SECONDS} s: its filler has died, or its source is slow`,

@@ -38,6 +38,8 @@ export class LayeredCaches {
   readonly #echoes = new Map<string, () => void>();
   #listening: Promise<void> | undefined;
   #lastEcho = 0;
+  #patient = false;
+  readonly #closing = new AbortController();
   readonly #unsubscribe: (() => Promise<void>)[] = [];
 
   constructor(context: CacheContext, options: { directory?: string } = {}) {
@@ -81,17 +83,28 @@ export class LayeredCaches {
   expectEcho(): Echo {
     const message = String(++this.#lastEcho);
     const back = new Promise<void>((resolve) => this.#echoes.set(message, resolve));
-    return {
-      channel: this.#echoChannel,
-      message,
-      heard: async () => {
-        const enough = new AbortController();
-        // A subscriber that is away is not waited for; its reconnect evicts.
-        await Promise.race([back, this.context.clock.sleep(CATCH_UP_PATIENCE, enough.signal)]);
-        enough.abort();
-        this.#echoes.delete(message);
-      },
-    };
+    return { channel: this.#echoChannel, message, heard: () => this.#heard(message, back) };
+  }
+
+  async #heard(message: string, back: Promise<void>): Promise<void> {
+    if (!this.#echoes.has(message)) return;
+    if (!this.#patient) void this.#losePatience();
+    await back;
+  }
+
+  /** A subscriber that is away is not waited for; its reconnect evicts. One timer serves all who wait. */
+  async #losePatience(): Promise<void> {
+    this.#patient = true;
+    while (this.#echoes.size > 0) {
+      const asked = this.#lastEcho;
+      await this.context.clock.sleep(CATCH_UP_PATIENCE, this.#closing.signal);
+      for (const [message, resolve] of [...this.#echoes])
+        if (Number(message) <= asked || this.#closing.signal.aborted) {
+          this.#echoes.delete(message);
+          resolve();
+        }
+    }
+    this.#patient = false;
   }
 
   /** Resolves when every frame that was published before this call has been handled here. */
@@ -104,7 +117,11 @@ export class LayeredCaches {
 
   async #listenToOurselves(): Promise<void> {
     this.#listening ??= this.#subscriber
-      .subscribe(this.#echoChannel, (message) => this.#echoes.get(message.toString("latin1"))?.())
+      .subscribe(this.#echoChannel, (raw) => {
+        const message = raw.toString("latin1");
+        this.#echoes.get(message)?.();
+        this.#echoes.delete(message);
+      })
       .then((unsubscribe) => void this.#unsubscribe.push(unsubscribe));
     await this.#listening;
   }
@@ -125,6 +142,7 @@ export class LayeredCaches {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     this.#stopListening();
     if (this.#ownSubscriber) this.#subscriber.close();
     else await Promise.all(this.#unsubscribe.map((unsubscribe) => unsubscribe()));

@@ -21,6 +21,8 @@ export class Flight<Value> {
   filled: { readonly value: Value } | undefined;
   /** How often a purge or a reconnect ended its waiting. */
   disturbed = 0;
+  /** Somebody has been told that it waited in vain. */
+  reported = false;
   /** On the monotonic clock: when it stops waiting for others. Set by its first wait. */
   patienceEnds: number | undefined;
   #wake: AbortController | undefined;
@@ -46,12 +48,13 @@ export class Flight<Value> {
     this.filled = undefined;
   }
 
-  /** Waits until it is woken or the time is up; answers whether it has landed meanwhile. */
-  async wait(clock: Clock, seconds: number): Promise<boolean> {
+  /** Waits for another's fill; `in vain` when the time is up and nothing has come. */
+  async wait(clock: Clock, seconds: number): Promise<"landed" | "disturbed" | "in vain"> {
     this.mode = "waiting";
     this.#wake = new AbortController();
-    await clock.sleep(seconds, this.#wake.signal);
-    return (this.mode as string) === "landed";
+    const slept = await clock.sleep(seconds, this.#wake.signal);
+    if ((this.mode as string) === "landed") return "landed";
+    return slept ? "in vain" : "disturbed";
   }
 
   disturb(): void {

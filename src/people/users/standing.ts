@@ -34,6 +34,7 @@ export async function readStanding(
   const now = ctx.clock.now();
   const known = memory.get(sub);
   if (known && known.until > now && !options.fresh) return known.standing;
+  const changesBefore = changesOf(ctx.sql);
   const row = await ctx.sql
     .tables<UserTables>()
     .selectFrom("users")
@@ -42,12 +43,21 @@ export async function readStanding(
     .executeTakeFirst();
   const standing = row && { id: row.id, sub: row.sub, role: row.role, tokensValidAfter: row.tokens_valid_after };
   if (memory.size >= MOST_REMEMBERED) memory.clear();
-  memory.set(sub, { standing, until: now + TRUSTED_FOR });
+  // A read that was overtaken by a change in this process must not be remembered.
+  if (changesOf(ctx.sql) === changesBefore) memory.set(sub, { standing, until: now + TRUSTED_FOR });
   return standing;
 }
 
 export function forgetStanding(sql: Sql, sub: string): void {
   memoryOf(sql).delete(sub);
+  changes.set(sql, changesOf(sql) + 1);
+}
+
+/** How often this process has changed anybody's standing. */
+const changes = new WeakMap<Sql, number>();
+
+function changesOf(sql: Sql): number {
+  return changes.get(sql) ?? 0;
 }
 
 function memoryOf(sql: Sql): Map<string, Remembered> {

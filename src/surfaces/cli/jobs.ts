@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { readFailed, readQueues, readRecurring, readWorkers, requeueFailed } from "../../jobs/admin.ts";
 import type { Context } from "../../jobs/index.ts";
 import { newUid } from "../../kernel/ids.ts";
@@ -12,6 +12,8 @@ import type { Open } from "./open.ts";
 const LOOK_EVERY = 1;
 const CLEAR_SCREEN = "\x1b[2J\x1b[H";
 const LISTED_FAILURES = 20;
+
+const LONGEST_DELAY = 31_536_000;
 
 export function jobsCommand(open: Open, io: Io): Command {
   const jobs = new Command("jobs")
@@ -70,7 +72,7 @@ export function jobsCommand(open: Open, io: Io): Command {
       `Queues a job for the next free worker. The kwargs are JSON and are checked before anything is queued.
   carillon jobs run runners.example '{"message":"hello"}' --watch`,
     )
-    .option("-d, --delay <seconds>", "not before this many seconds", Number)
+    .option("-d, --delay <seconds>", "not before this many seconds", delayOf)
     .option("-w, --watch", "follow its progress until it ends; exit code 1 when it fails")
     .action((name: string, kwargs: string | undefined, options: { delay?: number; watch?: boolean }) =>
       open(async (ctx) => {
@@ -86,7 +88,7 @@ export function jobsCommand(open: Open, io: Io): Command {
 
   jobs
     .command("failed")
-    .summary("list failed jobs, oldest first, with the reason")
+    .summary("list failed jobs, newest first, with the reason")
     .option("-n, --limit <count>", "how many", "50")
     .option("--json", "as JSON, for programs")
     .action(({ limit, json }: { limit: string; json?: boolean }) =>
@@ -186,4 +188,10 @@ function parseKwargs(text: string | undefined, io: Io): unknown {
 
 async function followOrFail(ctx: Context, jobUid: string, io: Io, signal: AbortSignal): Promise<void> {
   if ((await followJob(ctx, jobUid, io, signal)) === "failed") throw new CommandFailed();
+}
+
+function delayOf(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() !== "" && seconds >= 0 && seconds <= LONGEST_DELAY) return seconds;
+  throw new InvalidArgumentError(`It is a number of seconds from 0 to ${LONGEST_DELAY}.`);
 }
