@@ -121,6 +121,8 @@ export async function openSms(): Promise<SmsHouse> {
     ) as unknown as JobContext;
   };
 
+  // The simulated provider remembers over tests, so no two texts have the same words.
+  let texts = 0;
   const house: SmsHouse = {
     base,
     ctx,
@@ -159,7 +161,7 @@ export async function openSms(): Promise<SmsHouse> {
         }
       }
     },
-    async text(phoneNumber, body = "Time to breathe") {
+    async text(phoneNumber, body = `Time to breathe ${++texts}`) {
       const job = (name: string) => ({ name, kwargs: {} });
       const answer = await enqueueSms(ctx, [
         { phoneNumber, body, failureJob: job(DEFAULT_FAILURE), successJob: job(DEFAULT_SUCCESS) },
