@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestContext, type TestContext } from "../../test/harness/context.ts";
 import { Config, loadConfig, type Setting } from "../kernel/config.ts";
+import { sandboxClients } from "../sandbox/clients.ts";
 import { SANDBOX_TWILIO, Sandbox } from "../sandbox/sandbox.ts";
 import { testMail } from "./email.conformance.ts";
 import { answersJson, type FixtureServer, startServer } from "./http-server.fixture.ts";
-import { openProviders, openSimulated, type StandIns } from "./open-providers.ts";
+import { openProviders, type StandIns } from "./open-providers.ts";
 import type { PushProvider } from "./push.ts";
 import { emailSettings, providerSettings, pushSettings, smsSettings } from "./settings.ts";
 
@@ -99,7 +100,7 @@ test("without settings nothing is sent, unless somebody stands in", async () => 
 
 test("real clients pointed at the simulated providers stand in for a channel each", async () => {
   const sandbox = await Sandbox.start({ clock: ctx.clock, log: ctx.log, publicUrl: server.url });
-  const clients = await openSimulated(
+  const clients = await sandboxClients(
     { url: sandbox.url, twilio: SANDBOX_TWILIO },
     { ...surroundings(), userAgent: "t" },
   );

@@ -48,38 +48,6 @@ export async function openProviders(
   return { objectStore, ...channels, close: () => channels.email.close() };
 }
 
-/**
- * The same clients, pointed at simulated providers of this machine: what stands in where nothing is configured. They
- * speak the real protocols, so that nothing but the address tells trying from earnest.
- */
-export async function openSimulated(
-  at: {
-    readonly url: string;
-    readonly twilio: { readonly accountSid: string; readonly authToken: string };
-    readonly expoAccessToken?: string;
-  },
-  { clock, log, userAgent }: Pick<ProviderSurroundings, "clock" | "log" | "userAgent">,
-): Promise<Required<StandIns>> {
-  const same = { baseUrl: at.url, userAgent, clock, log };
-  const { SesEmail } = await import("./ses.ts");
-  return {
-    push: [new ExpoPush({ ...same, accessToken: at.expoAccessToken, timeout: pushSettings.timeout.default })],
-    sms: [
-      new TwilioSms({ ...same, ...at.twilio, messagingServiceSid: "MGsandbox", timeout: smsSettings.timeout.default }),
-    ],
-    email: [
-      new SesEmail({
-        endpoint: at.url,
-        region: emailSettings.sesRegion.default,
-        credentials: { accessKeyId: "sandbox", secretAccessKey: "sandbox" },
-        timeout: emailSettings.timeout.default,
-        userAgent,
-        clock,
-      }),
-    ],
-  };
-}
-
 const orElse = <P>(configured: readonly P[], standIns: readonly P[] = []) =>
   configured.length > 0 ? configured : standIns;
 

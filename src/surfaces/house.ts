@@ -4,6 +4,7 @@ import { domains } from "../domains.ts";
 import { withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
 import { startDeployments } from "../infrastructure/deployments/service.ts";
+import { sandboxAddress, standsIn } from "../infrastructure/sandbox/service.ts";
 import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Config } from "../kernel/config.ts";
@@ -19,6 +20,7 @@ import { statisticsSettings } from "../mechanisms/dated-counters/index.ts";
 import { cacheSettings } from "../mechanisms/layered-cache/index.ts";
 import { Locks } from "../mechanisms/lock/index.ts";
 import { openProviders } from "../providers/open-providers.ts";
+import { sandboxClients } from "../sandbox/clients.ts";
 import {
   dataFolders,
   type OpenedRedis,
@@ -131,14 +133,13 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     });
     // What was reported at the end should still arrive.
     undo.push(() => alerts.settled());
-    const providers = await openProviders(config, {
-      clock,
-      log: options.log,
-      alerts,
-      redis: redis.connection,
-      dataDirectory: folders.root,
-      userAgent: `carillon/${version()}`,
-    });
+    const client = { clock, log: options.log, userAgent: `carillon/${version()}` };
+    const standIns = standsIn(config) ? await sandboxClients(sandboxAddress(config), client) : {};
+    const providers = await openProviders(
+      config,
+      { ...client, alerts, redis: redis.connection, dataDirectory: folders.root },
+      standIns,
+    );
     undo.push(() => providers.close());
     const surroundings = {
       clock,

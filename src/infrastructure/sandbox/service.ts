@@ -21,16 +21,20 @@ const running = new WeakMap<object, Sandbox>();
  * of this machine, and they answer the routes of this one.
  */
 export async function startSandbox(ctx: Context, roles: ProcessRoles): Promise<() => Promise<void>> {
-  const wanted = ctx.config.get(settings.enabled);
-  if (wanted === "true") refuseSandbox(ctx.config, ["sandbox"]);
-  const exposed = exposureOf(ctx.config) !== undefined;
-  if (wanted === "false" || (wanted === "auto" && exposed) || !roles.web) return async () => {};
+  if (!standsIn(ctx.config) || !roles.web) return async () => {};
   const sandbox = await open(ctx);
   running.set(ctx.config, sandbox);
   return async () => {
     running.delete(ctx.config);
     await sandbox.close();
   };
+}
+
+/** Whether simulated providers take the place of those that the settings do not name. */
+export function standsIn(config: Config): boolean {
+  const wanted = config.get(settings.enabled);
+  if (wanted === "true") refuseSandbox(config, ["sandbox"]);
+  return wanted === "true" || (wanted === "auto" && exposureOf(config) === undefined);
 }
 
 /** The simulated providers of this process. Raises `sandbox_off` when there are none. */
