@@ -166,7 +166,7 @@ test("a provider that is down costs a text four tries, and then it is given up",
   await house.audit();
 });
 
-test("what could poison the queue is refused with an error, and a repeated call adds nothing", async () => {
+test("a text that could poison the queue is refused, and a call or hand-over that is repeated adds nothing", async () => {
   const refused = (text: object) => enqueueSms(house.ctx, [{ phoneNumber: PERSON, body: "hi", ...callbacks, ...text }]);
   await expect(refused({ phoneNumber: "0123" })).rejects.toSatisfy(errors.invalid_sms.matches);
   await expect(refused({ body: "" })).rejects.toSatisfy(errors.invalid_sms.matches);
