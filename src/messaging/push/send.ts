@@ -44,9 +44,18 @@ export const sendPush: Runner<typeof NoKwargs> = defineRunner({
     );
     // What came while the lock was held found nobody to start for it.
     if (stopped === "signal" || stopped === "credentials") return;
-    if ((await sendQueue.length(ctx)) > 0) ctx.jobs.nudge(sendPush, {});
+    if (await hasWork(ctx)) ctx.jobs.nudge(sendPush, {});
   },
 });
+
+async function hasWork(ctx: Pick<Context, "redis" | "clock">): Promise<boolean> {
+  const { commands, topology } = ctx.redis;
+  const [waiting, due] = await Promise.all([
+    sendQueue.length(ctx),
+    commands.zcount(topology.key(keys.retrying()), "-inf", ctx.clock.now()),
+  ]);
+  return waiting > 0 || due > 0;
+}
 
 function sendWaiting(ctx: JobContext, lock: Lock) {
   return runLine<SendEntry, Carried<TicketOutcome>, TicketEvent>(ctx, lock, {

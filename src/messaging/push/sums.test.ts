@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
+import { domain } from "../../domain.ts";
+import { jobKeys } from "../../jobs/index.ts";
+import { audit, Catalogue } from "../../kernel/keyspace/index.ts";
+import { providerKeys } from "../../providers/keys.ts";
+import { invariants } from "./invariants.ts";
 import { keys } from "./keys.ts";
 import { enqueuePushes } from "./outbox.ts";
-import { newPush, openPushHouse, type PushHouse } from "./push.fixture.ts";
+import { newPush, openPushHouse, type PushHouse, rooms } from "./push.fixture.ts";
 import { settings } from "./settings.ts";
 import { pushReceiptStats, pushTicketStats } from "./stats.ts";
 
@@ -98,6 +103,43 @@ test("whatever fails and whoever dies, every notification ends once and the numb
     { numRuns: 12, seed: 7 },
   );
 }, 60_000);
+
+test("with a notification at every stage of its way the audit finds nothing wrong and knows every key", async () => {
+  await house.reset();
+  await enqueuePushes(house.main.ctx, [newPush("sandbox-slow-a"), newPush("good")]);
+  await house.run("send");
+  await house.clock.advance(900);
+  await enqueuePushes(house.main.ctx, [newPush("cold")]);
+  await house.run("send");
+  await house.run("ticket_hot_to_cold");
+  house.sandbox.knobs.patch({ expo: { failNext: { status: 503, count: 1 } } });
+  await enqueuePushes(house.main.ctx, [newPush("retrying")]);
+  await house.run("send");
+  await house.runCallbacks(await house.takeCallbacks());
+  await enqueuePushes(house.main.ctx, [newPush("waiting")]);
+  const here = await Promise.all([keys.toSend(), keys.retrying(), keys.cold(), keys.hot()].map(house.length));
+  expect(here).toEqual([1, 1, 1, 2]);
+  const jobRoom = domain({ name: "jobs", keys: [jobKeys, providerKeys] });
+  const result = await audit(house, new Catalogue([jobRoom, ...rooms]), { invariants, deep: true });
+  expect(result.findings).toEqual([]);
+});
+
+test("an entry in two places, a ticket at a wrong score and a purgatory without measure are found", async () => {
+  await house.reset();
+  await house.queue(1);
+  const name = (key: string) => house.redis.topology.key(key as never);
+  const [waiting] = await house.redis.commands.lrange(name(keys.toSend()), 0, -1);
+  await house.redis.commands.zadd(name(keys.retrying()), 1, waiting!);
+  const ticket = JSON.stringify({ uid: "t", initially_queued_at: 10, last_queued_at: 9 });
+  await house.redis.commands.zadd(name(keys.cold()), 11, ticket);
+  await house.redis.commands.rpush(name(keys.ticketPurgatory()), ...Array.from({ length: 601 }, () => "{}"));
+  expect(await house.violations()).toEqual([
+    expect.stringContaining("push:message_attempts:to_send and push:message_attempts:retrying"),
+    "t stands at 11, not at 10",
+    "t was last queued before it was first queued",
+    "push:push_tickets:purgatory holds 601",
+  ]);
+});
 
 test("a thousand notifications cost at most 0.2 calls to Redis each, from the queue to the callbacks", async () => {
   await house.reset();
