@@ -85,6 +85,19 @@ test("a day of tokens becomes a row that says how many there were at its end", a
   expect(days.get(yesterday)).toMatchObject({ counts: { created: 2, total: 2 } });
 });
 
+test("the tickets of a day stay open through the next one, and are a row a quarter past the midnight after that", async () => {
+  const calendar = calendarOf(house.main.ctx);
+  const day = calendar.unixDate(house.clock.now());
+  await enqueuePushes(house.main.ctx, [newPush("late")]);
+  await house.clock.advance(calendar.startOf(day + 1) + 900 - house.clock.now());
+  expect(await rotate(house.main.ctx, pushTicketStats, { calendar })).toMatchObject({ dates: [] });
+  await house.run("send");
+  await house.clock.advance(calendar.startOf(day + 2) + 900 - house.clock.now());
+  expect(await rotate(house.main.ctx, pushTicketStats, { calendar })).toMatchObject({ dates: [day] });
+  const { rows } = await sql`select queued, succeeded, retried from push_ticket_stats`.execute(house.sql.tables());
+  expect(rows).toEqual([{ queued: 1, succeeded: 1, retried: 0 }]);
+});
+
 test("on an idle house a notification reaches the provider at once, and its success is known a quarter of an hour later", async () => {
   await register("ada", "quick");
   const { worker } = house.main;
