@@ -29,7 +29,6 @@ test("a text is accepted, followed by webhooks over real HTTP, and ends with one
   await house.text(PERSON);
   await house.run(send);
   expect(await house.length(keys.pending())).toBe(1);
-  house.sandbox.knobs.patch({ twilio: {} });
   await house.base.clock.advance(2);
   await news(2);
   await house.run(receiptReconciliation);
@@ -64,11 +63,8 @@ test("three refusals for our pace cost rests of 2, 4 and 8 s, and every text is 
   const slow = house.process({ config: [[settings.window as never, 1]] });
   for (const number of ["+14155550101", "+14155550102", "+14155550103", "+14155550104"]) await house.text(number);
   house.sandbox.knobs.patch({ twilio: { failNext: { status: 429, count: 3, code: 20429 } } });
-  const began = house.base.clock.monotonic();
   await house.run(send, slow);
-  const took = house.base.clock.monotonic() - began;
-  expect(took).toBeGreaterThanOrEqual(14);
-  expect(took).toBeLessThan(20);
+  expect(house.rests.map(Math.ceil)).toEqual([2, 4, 8]);
   expect(house.outbox()).toHaveLength(1);
   await house.callbacks();
   await house.base.clock.advance(15);
@@ -84,9 +80,8 @@ test("three refusals for our pace cost rests of 2, 4 and 8 s, and every text is 
 test("an unreachable number is suppressed, its text fails without a rest, and the next one goes at once", async () => {
   await house.text("+15005550004");
   await house.text(PERSON);
-  const began = house.base.clock.monotonic();
   await house.run(send);
-  expect(house.base.clock.monotonic() - began).toBeLessThan(1);
+  expect(house.rests).toEqual([]);
   expect(await house.callbacks()).toEqual(["runners.sms.default_failure"]);
   expect((await house.counts(smsSendStats)).words.failed_due_to_application_error_other).toEqual({ "21610": 1 });
   expect(await house.query("select phone_number, reason from suppressed_phone_numbers")).toEqual([

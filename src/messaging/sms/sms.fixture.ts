@@ -42,6 +42,8 @@ export interface SmsHouse {
   process(options?: { redis?: RedisConnection; config?: readonly (readonly [Setting<never>, unknown])[] }): SmsContext;
   /** Runs a job to its end, letting virtual time pass while it sleeps. */
   run(runner: AnyRunner, ctx?: SmsContext): Promise<void>;
+  /** How long jobs rested since the house was cleared, in seconds. */
+  readonly rests: readonly number[];
   /** Runs the queued callbacks as a worker would; answers their names. */
   callbacks(ctx?: SmsContext): Promise<readonly string[]>;
   text(phoneNumber: string, body?: string): Promise<string>;
@@ -105,6 +107,8 @@ export async function openSms(): Promise<SmsHouse> {
   const { commands, topology } = base.redis;
   const query = async <T>(text: string) => (await sql.raw<T>(text).execute(base.sql.tables())).rows;
 
+  const rests: number[] = [];
+  let asleep = 0;
   const jobContext = (around: SmsContext, name: string): JobContext => {
     const deadline = around.clock.monotonic() + 50;
     return Object.defineProperties(
@@ -112,7 +116,13 @@ export async function openSms(): Promise<SmsHouse> {
         job: { name, uid: undefined, jobUid: undefined, queuedAt: 0, attempt: 0, deliveries: 0, bounces: 0 },
         signal: new AbortController().signal,
         shuttingDown: () => false,
-        sleep: (seconds: number) => around.clock.sleep(seconds),
+        sleep: async (seconds: number) => {
+          rests.push(seconds);
+          asleep += 1;
+          return around.clock.sleep(seconds).finally(() => {
+            asleep -= 1;
+          });
+        },
         budget: { exhausted: () => around.clock.monotonic() >= deadline },
         progress: async () => {},
         bounce: () => new Error("bounce"),
@@ -129,6 +139,7 @@ export async function openSms(): Promise<SmsHouse> {
     sandbox,
     url,
     process,
+    rests,
     async run(runner, around = ctx) {
       let done = false;
       const running = runner.run!(jobContext(around, runner.name), {}).finally(() => {
@@ -138,8 +149,8 @@ export async function openSms(): Promise<SmsHouse> {
       let idle = 0;
       while (!done) {
         await new Promise((resolve) => setTimeout(resolve, 1));
-        // Locks sleep between renewals all the time; only a run that does nothing else waits for time to pass.
-        if (!done && ++idle % 40 === 0) await base.clock.advance(0.5);
+        // A rest passes quickly; a run that does nothing for long waits for a lock.
+        if (!done && (asleep > 0 || ++idle % 100 === 0)) await base.clock.advance(0.5);
       }
       await running;
     },
@@ -206,6 +217,7 @@ export async function openSms(): Promise<SmsHouse> {
     },
     async clear() {
       await base.flush();
+      rests.length = 0;
       sandbox.knobs.reset();
       sandbox.inbox.clear();
       sandbox.twilio.stopped.clear();
