@@ -16,6 +16,7 @@ export { book, TemplateBook, type TemplateParameters, type TemplateSlug } from "
 export { type Brand, brandOf } from "./brand.ts";
 export { composeMail } from "./composer.ts";
 export { type Envelope, mailFor } from "./envelope.ts";
+export { errors } from "./errors.ts";
 export type { Mail, Mailbox } from "./mail.ts";
 export { composeMime } from "./mime.ts";
 export { code, hours, line, mailbox, moment, prose, timezone, webUrl } from "./parameters.ts";

@@ -1,0 +1,64 @@
+import { defineScript } from "../../kernel/redis/index.ts";
+import { decidedOf } from "../../mechanisms/decision/index.ts";
+
+const file = (name: string) => new URL(`./scripts/${name}.lua`, import.meta.url);
+const codes = (raw: number[]) => raw;
+
+export const enqueue = defineScript({
+  name: "email.enqueue",
+  file: file("enqueue"),
+  keys: ["to_send", "urgent", "seen", "...counters"],
+  args: ["max_length", "flag_ms", "ordinary", "urgent_count", "...items"],
+  idempotent: false,
+  reply: (code: number) => {
+    if (code >= 0) return { ok: true, length: code } as const;
+    return { ok: false, reason: code === -1 ? "backpressure" : "duplicate" } as const;
+  },
+});
+
+export const commitSend = defineScript({
+  name: "email.commit_send",
+  file: file("commit_send"),
+  keys: ["purgatory", "pending", "event", "jobs", "...counters"],
+  args: ["...items"],
+  idempotent: false,
+  reply: codes,
+});
+
+/** Idempotent by its flags: a repeat answers what was decided. */
+export const decide = defineScript({
+  name: "email.decide",
+  file: file("decide"),
+  keys: ["retrying", "urgent", "...keys"],
+  args: ["count", "flag_ms", "...items"],
+  idempotent: true,
+  reply: (raw: [number, string][]) => raw.map(decidedOf),
+});
+
+export const reconcile = defineScript({
+  name: "email.reconcile",
+  file: file("reconcile"),
+  keys: ["purgatory", "pending", "early", "jobs", "...counters"],
+  args: ["...items"],
+  idempotent: false,
+  reply: codes,
+});
+
+/** Idempotent: what a first call closed, a repeat finds gone. */
+export const closeStale = defineScript({
+  name: "email.close_stale",
+  file: file("close_stale"),
+  keys: ["pending", "jobs"],
+  args: ["...items"],
+  idempotent: true,
+  reply: codes,
+});
+
+export const acceptWebhooks = defineScript({
+  name: "email.accept_webhooks",
+  file: file("accept_webhooks"),
+  keys: ["event", "unprocessable", "...keys"],
+  args: ["kept", "flag_ms", "accepted", "refused", "...items"],
+  idempotent: false,
+  reply: (raw: number) => raw,
+});

@@ -1,0 +1,15 @@
+export { type FailureInfo, type FailureStory, readFailure, readSuccess, type SuccessStory } from "./callbacks.ts";
+export {
+  acceptHandover,
+  attemptsFor,
+  type EnqueueAnswer,
+  type EnqueueOptions,
+  enqueueMails,
+  forgetHandover,
+  type NewMail,
+  sendQueueLength,
+} from "./enqueue.ts";
+export type { Attempt } from "./entries.ts";
+export { errors } from "./errors.ts";
+export { decideFailures, handleFailures, type Verdict } from "./policy.ts";
+export { readToken, type UnsubscribeWish, unsubscribeUrl } from "./unsubscribe-token.ts";

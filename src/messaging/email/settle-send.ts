@@ -1,0 +1,106 @@
+import type { Context } from "../../jobs/context.ts";
+import { jobKeys } from "../../jobs/keys.ts";
+import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
+import type { EmailOutcome } from "../../providers/email.ts";
+import { failureJob } from "./callbacks.ts";
+import type { Unwritten } from "./compose.ts";
+import { type Attempt, newsEntry, pendingHash } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { awaiting } from "./line.ts";
+import { commitSend } from "./scripts.ts";
+import { closeMails } from "./stale.ts";
+import { emailSendStats } from "./stats.ts";
+import { Tally } from "./tally.ts";
+
+type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts">;
+
+/** A mail with what became of it: not written, refused, or taken. */
+export interface Sent {
+  readonly entry: Entry<Attempt>;
+  readonly outcome: EmailOutcome | Unwritten;
+}
+
+export type SendCount = "attempted" | "templated" | "accepted" | "failed_permanently" | "failed_transiently";
+
+/** The provider gave the id of a mail that still waits for its receipt to another one. */
+const CONFLICT = -2;
+
+/** Writes down what became of mails, in one script. Answers what to count for the run's report. */
+export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
+  if (sent.length === 0) return [];
+  const results = await commit(ctx, sent);
+  const conflicts = sent.filter((_, at) => results[at] === CONFLICT);
+  if (conflicts.length > 0) {
+    // The older mail will never hear its receipt: the id means the newer one now.
+    const ids = conflicts.flatMap(({ outcome }) => (outcome.ok ? [outcome.messageId] : []));
+    ctx.alerts.warning("emails:message_id_twice", `${ids.length} mails got the id of a mail that awaits its receipt`);
+    const { results: held } = await awaiting.get(ctx, ids);
+    await closeMails(
+      ctx,
+      held.flatMap((one) => one ?? []),
+    );
+    return [...counted(sent, results), ...(await settleSent(ctx, conflicts))];
+  }
+  return counted(sent, results);
+}
+
+const counted = (sent: readonly Sent[], results: readonly number[]): SendCount[] =>
+  sent.flatMap(({ outcome }, at) => (results[at] === 1 ? countsOf(outcome) : []));
+
+function commit(ctx: SettleContext, sent: readonly Sent[]): Promise<number[]> {
+  const now = Number(ctx.clock.now().toFixed(6));
+  const tally = new Tally(ctx);
+  const items = sent.flatMap(({ entry: { raw, value }, outcome }) => {
+    const block = tally.block((stats) => countOutcome(stats, value, outcome));
+    if (!outcome.ok) return [raw, "fail", value.uid, "", 0, 0, failureOf(value, outcome, now), ...block];
+    const hash = pendingHash.encode({
+      aud: "pending",
+      uid: value.uid,
+      message_id: outcome.messageId,
+      email: value.email,
+      subject: value.subject,
+      template: value.template,
+      template_parameters: value.template_parameters,
+      send_initially_queued_at: value.initially_queued_at,
+      send_accepted_at: now,
+      failure_job: value.failure_job,
+      success_job: value.success_job,
+    });
+    const last = outcome.hasReceipts
+      ? ""
+      : newsEntry.encode({ message_id: outcome.messageId, notification: { type: "Delivery" }, received_at: now });
+    return [raw, "accept", value.uid, outcome.messageId, String(now), hash.length, ...hash, last, ...block];
+  });
+  return ctx.redis.run(
+    commitSend,
+    [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), ...tally.keys],
+    items,
+  );
+}
+
+function failureOf(attempt: Attempt, outcome: Exclude<Sent["outcome"], { ok: true }>, now: number): string {
+  const { identifier: error_identifier, retryable, extra } = outcome;
+  const step = "word" in outcome ? "template" : "send";
+  return failureJob(attempt, { step, error_identifier, retryable, extra }, now);
+}
+
+function countsOf(outcome: Sent["outcome"]): readonly SendCount[] {
+  if (outcome.ok) return ["attempted", "templated", "accepted"];
+  const failed = outcome.retryable ? "failed_transiently" : "failed_permanently";
+  return "word" in outcome ? ["attempted", failed] : ["attempted", "templated", failed];
+}
+
+function countOutcome(stats: Stats, { initially_queued_at: at, template }: Attempt, outcome: Sent["outcome"]): void {
+  stats.incr(emailSendStats, "attempted", { at });
+  if (outcome.ok) {
+    stats.incr(emailSendStats, "templated", { at }).incr(emailSendStats, "accepted", { at, extra: template });
+    return;
+  }
+  const failed = outcome.retryable ? "failed_transiently" : "failed_permanently";
+  if ("word" in outcome) stats.incr(emailSendStats, failed, { at, extra: `template:${outcome.word}` });
+  else {
+    const extra = `ses:${outcome.subidentifier ?? outcome.identifier}`;
+    stats.incr(emailSendStats, "templated", { at }).incr(emailSendStats, failed, { at, extra });
+  }
+}

@@ -1,0 +1,68 @@
+import { dailyStats } from "../../mechanisms/dated-counters/index.ts";
+
+/** What became of mails, dated by the day on which they were queued first. */
+export const emailSendStats = dailyStats({
+  family: "email_send",
+  keysFamily: "email",
+  title: "sent mails",
+  table: "email_send_stats",
+  held: 2,
+  origin: "documented",
+  channel: "email_send",
+  cachePrefix: "daily_email_send",
+  alias: { daily: "/email/daily_email_send", partial: "/email/partial_email_send_stats" },
+  events: {
+    queued: {},
+    attempted: {},
+    templated: {},
+    accepted: { by: "{template}" },
+    failed_permanently: { by: "{step}:{error}" },
+    failed_transiently: { by: "{step}:{error}" },
+    retried: {},
+    abandoned: {},
+  },
+});
+
+/** News that was worked in: found ones on the day of queueing, others when they were worked in. */
+export const emailEventStats = dailyStats({
+  family: "email_events",
+  keysFamily: "email",
+  title: "news of mails",
+  table: "email_event_stats",
+  held: 2,
+  origin: "documented",
+  channel: "email_events",
+  cachePrefix: "daily_email_events",
+  alias: { daily: "/email/daily_email_events", partial: "/email/partial_email_event_stats" },
+  events: {
+    attempted: { by: "{found}" },
+    succeeded: { by: "{found}" },
+    bounced: { by: "{found}:{type}:{subtype}" },
+    complaint: { by: "{found}:{type}" },
+  },
+});
+
+/** Notifications by how they were taken, dated at arrival. */
+export const emailWebhookStats = dailyStats({
+  family: "email_webhooks",
+  keysFamily: "email",
+  title: "webhooks about mails",
+  table: "email_webhook_stats",
+  held: 2,
+  origin: "documented",
+  channel: false,
+  alias: { daily: "/email/daily_email_webhooks", partial: "/email/partial_email_webhook_stats" },
+  events: {
+    received: {},
+    verified: {},
+    accepted: {},
+    unprocessable: {},
+    signature_missing: {},
+    signature_invalid: {},
+    body_read_error: {},
+    body_max_size_exceeded: {},
+    body_parse_error: {},
+  },
+});
+
+export const stats = [emailSendStats, emailEventStats, emailWebhookStats];
