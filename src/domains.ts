@@ -9,6 +9,7 @@ import { sandbox } from "./infrastructure/sandbox/index.ts";
 import { signingKeys } from "./infrastructure/signing_keys/index.ts";
 import { statisticsDomain } from "./insight/statistics/index.ts";
 import { contacts } from "./messaging/contacts/index.ts";
+import { email } from "./messaging/email/index.ts";
 import { emailTemplates } from "./messaging/email_templates/index.ts";
 import { push } from "./messaging/push/index.ts";
 import { sms } from "./messaging/sms/index.ts";
@@ -29,5 +30,6 @@ export const domains: readonly Domain[] = [
   contacts,
   sms,
   emailTemplates,
+  email,
   push,
 ];
