@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkCoverage } from "./keyspace-coverage.js";
 import { compile, installPackages, setUp } from "./setup.js";
 import { explain, root, run, runAloud, say, step } from "./steps.js";
 import { countTests } from "./tally.js";
@@ -20,34 +21,31 @@ async function check(name, work) {
   }
 }
 
-async function runTests() {
-  const folder = mkdtempSync(join(tmpdir(), "carillon-results-"));
+async function runTests(folder) {
   const report = join(folder, "results.json");
+  const asked = filter.length === 0 ? { CARILLON_NAMES_SEEN: folder } : {};
   const plain = process.env.CI ? { NO_COLOR: "1", FORCE_COLOR: undefined } : {};
+  const code = await runAloud(
+    process.execPath,
+    [
+      join(root, "node_modules/vitest/vitest.mjs"),
+      ...["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+      ...filter,
+    ],
+    { env: { ...plain, ...asked } },
+  );
+  let results;
   try {
-    const code = await runAloud(
-      process.execPath,
-      [
-        join(root, "node_modules/vitest/vitest.mjs"),
-        ...["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
-        ...filter,
-      ],
-      { env: plain },
-    );
-    let results;
-    try {
-      results = JSON.parse(readFileSync(report, "utf8"));
-    } catch {}
-    return countTests(results, code);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+    results = JSON.parse(readFileSync(report, "utf8"));
+  } catch {}
+  return countTests(results, code);
 }
 
 function node(script, ...args) {
   return run(process.execPath, [join(root, script), ...args]);
 }
 
+const folder = mkdtempSync(join(tmpdir(), "carillon-results-"));
 try {
   await setUp({ redis: "always" });
   if (filter.length === 0) {
@@ -57,13 +55,16 @@ try {
     await check("Lint and format", () => node("node_modules/@biomejs/biome/bin/biome", "check", "."));
   }
   await check("Build", compile);
-  const { passed, failed, remarks } = await runTests();
+  const { passed, failed, remarks } = await runTests(folder);
   tally.passed += passed;
   tally.failed += failed;
   for (const remark of remarks) say(remark);
+  if (filter.length === 0) await check("Every declared key pattern is used by a test", () => checkCoverage(folder));
 } catch (error) {
   explain(error);
   tally.failed++;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
 process.exitCode = tally.failed === 0 ? 0 : 1;
 say();

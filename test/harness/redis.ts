@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, VirtualClock } from "../../src/kernel/clock.ts";
 import { openRedis, type RedisConnection, type RedisServer, startRedisServer } from "../../src/kernel/redis/index.ts";
+import { writeNamesSeen } from "./names-seen.ts";
 
 /** A real Redis of this test file's own, in a temporary folder; gone when the file is done. */
 export interface TestRedis {
@@ -63,6 +64,7 @@ export async function startTestRedis(
       server = await start();
     },
     async close() {
+      writeNamesSeen();
       for (const connection of connections) await connection.close();
       process.off("exit", onExit);
       await server.kill();

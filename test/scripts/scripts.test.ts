@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { Catalogue, channel, family, list, text } from "../../src/kernel/keyspace/index.ts";
 
 // The scripts are plain JavaScript, because they run before any package is there; so they are loaded without types.
 const script = (name: string) => import(new URL(`../../scripts/${name}.js`, import.meta.url).href);
 const { installNeeded, nodeIsRecent, fingerprint } = await script("setup");
 const { parseVersion, recentEnough, elevation, bringsOwnRedis, MANAGERS } = await script("redis");
 const { countTests } = await script("tally");
+const { coverage, readNames } = await script("keyspace-coverage");
 
 test("node is accepted from 20.19 on", () => {
   expect(["20.18.3", "18.20.0"].map(nodeIsRecent)).toEqual([false, false]);
@@ -137,5 +139,32 @@ test("where Redis cannot be installed, and where it is too old, both ways out ar
     expect(old).toMatch(/refused [\s\S]*6\.2[\s\S]*needs 7\.0[\s\S]*REDIS_URL=/);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+test("a declared pattern counts as used when a test named a key or a channel of it, in whichever process", () => {
+  const folder = mkdtempSync(join(tmpdir(), "carillon-names-"));
+  try {
+    const sms = family("sms", {
+      toSend: list("sms:to_send", text, { doc: "a list" }),
+      item: list("sms:pending:{sid}", text, { doc: "a list" }),
+      other: list("sms:other", text, { doc: "a list" }),
+      purge: channel("ps:sms:{uid}", text, { doc: "a channel" }),
+    });
+    writeFileSync(join(folder, "1.names"), '["key","sms:to_send"]\n["key","sms:undeclared"]\n');
+    writeFileSync(
+      join(folder, "2.names"),
+      '["key","sms:pending:SM1"]\n["channel","ps:sms:a"]\n["channel","sms:other"]\n',
+    );
+    writeFileSync(join(folder, "results.json"), "{}");
+    const rows = coverage(new Catalogue([{ name: "sms", keys: [sms] }]), readNames(folder));
+    expect(rows.map(({ pattern, used }: { pattern: string; used: string | null }) => [pattern, used])).toEqual([
+      ["ps:sms:{uid}", "ps:sms:a"],
+      ["sms:other", null],
+      ["sms:pending:{sid}", "sms:pending:SM1"],
+      ["sms:to_send", "sms:to_send"],
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 });
