@@ -54,23 +54,38 @@ export const RECURRING_PREFIX = '{"rjob":"';
 
 const prefixes = new Map<string, string>();
 
+function prefixOf(name: string): string {
+  let prefix = prefixes.get(name);
+  if (prefix === undefined) {
+    prefix = `"name":${JSON.stringify(name)},"kwargs":`;
+    prefixes.set(name, prefix);
+  }
+  return prefix;
+}
+
 /** The text of a new job: exactly the three fields that every writer uses, plus ours where they are set. */
 export function encodeJob(
   job: { name: string; kwargs: unknown; queued_at: number },
   own: { uid?: string; rjob?: string; job_uid?: string } = {},
 ): string {
-  let prefix = prefixes.get(job.name);
-  if (prefix === undefined) {
-    prefix = `"name":${JSON.stringify(job.name)},"kwargs":`;
-    prefixes.set(job.name, prefix);
-  }
   const rjob = own.rjob === undefined ? "{" : `${RECURRING_PREFIX}${own.rjob}",`;
   const uid = own.uid === undefined ? "" : `,"uid":"${own.uid}"`;
   const jobUid = own.job_uid === undefined ? "" : `,"job_uid":${JSON.stringify(own.job_uid)}`;
-  const raw = `${rjob}${prefix}${JSON.stringify(job.kwargs)},"queued_at":${job.queued_at}${uid}${jobUid}}`;
+  const raw = `${rjob}${prefixOf(job.name)}${JSON.stringify(job.kwargs)},"queued_at":${job.queued_at}${uid}${jobUid}}`;
+  return withinLimit(job.name, raw);
+}
+
+/** The texts of many new jobs of one name, sharing whatever they have in common. */
+export function encodeJobs(name: string, queued_at: number, items: readonly unknown[]): string[] {
+  const head = `{${prefixOf(name)}`;
+  const tail = `,"queued_at":${queued_at}}`;
+  return items.map((kwargs) => withinLimit(name, head + JSON.stringify(kwargs) + tail));
+}
+
+function withinLimit(name: string, raw: string): string {
   if (raw.length > MAX_ENTRY_BYTES / 4 && Buffer.byteLength(raw) > MAX_ENTRY_BYTES)
     throw jobErrors.job_too_large({
-      message: `${job.name} has ${Buffer.byteLength(raw)} bytes of JSON; at most ${MAX_ENTRY_BYTES} fit a queue`,
+      message: `${name} has ${Buffer.byteLength(raw)} bytes of JSON; at most ${MAX_ENTRY_BYTES} fit a queue`,
     });
   return raw;
 }

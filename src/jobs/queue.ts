@@ -5,7 +5,7 @@ import { kernelErrors } from "../kernel/errors.ts";
 import { newUid } from "../kernel/ids.ts";
 import { isConnectionLoss } from "../kernel/redis/index.ts";
 import type { EnqueueOptions, Jobs } from "./context.ts";
-import { encodeJob } from "./entry.ts";
+import { encodeJob, encodeJobs } from "./entry.ts";
 import { jobErrors } from "./errors.ts";
 import { jobKeys } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
@@ -70,14 +70,12 @@ export class JobQueue implements Jobs {
     options: Pick<EnqueueOptions, "delay" | "maxLength"> = {},
   ): Promise<void> {
     const now = this.#ctx.clock.now();
-    const delayed = options.delay !== undefined;
+    for (const kwargs of items) checkKwargs(runner, kwargs);
+    if (options.delay === undefined) return this.#push(encodeJobs(runner.name, now, items), options.maxLength);
     const raws = items.map((kwargs) =>
-      encodeJob(
-        { name: runner.name, kwargs: checkKwargs(runner, kwargs), queued_at: now },
-        delayed ? { uid: newUid("job") } : {},
-      ),
+      encodeJob({ name: runner.name, kwargs, queued_at: now }, { uid: newUid("job") }),
     );
-    return delayed ? this.#sleepUntil(now + options.delay!, raws) : this.#push(raws, options.maxLength);
+    return this.#sleepUntil(now + options.delay, raws);
   }
 
   async enqueueIn<K extends z.ZodType>(
