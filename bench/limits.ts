@@ -39,9 +39,8 @@ function rate(count: number, inFlight: number, call: (index: number) => Promise<
 export async function run(): Promise<readonly Row[]> {
   const server = await temporaryRedis();
   const ctx = { redis: await server.connect(), clock: systemClock, alerts: new AlertRecorder() };
-  const { commandTimeout } = ctx.redis.commands.options;
-  const prompt = ctx.redis.duplicate({ commandTimeout, enableAutoPipelining: false });
-  const pipelining = ctx.redis.duplicate({ commandTimeout, enableAutoPipelining: true });
+  const prompt = ctx.redis.duplicate({ enableAutoPipelining: false });
+  const pipelining = ctx.redis.duplicate({ enableAutoPipelining: true });
   try {
     await Promise.all([prompt.ping(), pipelining.ping()]);
     const rows = await compare(ctx, prompt, pipelining);

@@ -118,7 +118,7 @@ test("a subscriber hands out messages, survives a restart, and tells its listene
 });
 
 test("a command that was given up while Redis was away is not sent when it is back", async () => {
-  const patient = openRedis({ kind: "socket", path: ctx.server.server.socketPath }, { commandTimeout: 50 });
+  const patient = openRedis({ kind: "socket", path: ctx.server.server.socketPath }, { patience: 0.05 });
   await patient.ready();
   await ctx.server.server.kill();
   await eventually(() => patient.commands.status !== "ready");

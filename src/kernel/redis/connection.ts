@@ -3,6 +3,7 @@ import type { Clock } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { CarillonError, kernelErrors } from "../errors.ts";
 import { standaloneTopology, type Topology } from "../keyspace/topology.ts";
+import { limitPatience } from "./patience.ts";
 import { declaredScripts, type Script, type ScriptArgument, type ScriptArguments, type ScriptKeys } from "./script.ts";
 
 /** Where Redis is. */
@@ -19,7 +20,7 @@ export type RedisAddress =
     };
 
 const CONNECT_TIMEOUT_MS = 30_000;
-const COMMAND_TIMEOUT_MS = 10_000;
+const COMMAND_PATIENCE_SECONDS = 10;
 const KEEP_ALIVE_MS = 300_000;
 const IDEMPOTENT_REPEATS = 3;
 
@@ -41,7 +42,6 @@ export class RedisConnection {
     this.topology = options.topology ?? standaloneTopology;
     this.#clock = options.clock ?? systemClock;
     rejectWhenBroken(commands);
-    forgetTimedOut(commands);
     commands.on("ready", () => {
       this.#scriptsLoaded = this.#loadScripts();
       this.#scriptsLoaded.catch(() => {});
@@ -78,7 +78,6 @@ export class RedisConnection {
   duplicate(options: Partial<RedisOptions> = {}): Redis {
     const client = this.commands.duplicate({
       enableAutoPipelining: false,
-      commandTimeout: undefined,
       autoResubscribe: true,
       ...options,
     });
@@ -121,11 +120,10 @@ export class RedisConnection {
 
 export function openRedis(
   address: RedisAddress,
-  options: { topology?: Topology; clock?: Clock; connectionName?: string; commandTimeout?: number } = {},
+  options: { topology?: Topology; clock?: Clock; connectionName?: string; patience?: number } = {},
 ): RedisConnection {
   const common: RedisOptions = {
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: options.commandTimeout ?? COMMAND_TIMEOUT_MS,
     keepAlive: KEEP_ALIVE_MS,
     enableAutoPipelining: true,
     autoResendUnfulfilledCommands: false,
@@ -148,6 +146,7 @@ export function openRedis(
           });
   // Without a listener an unreachable server would end the process; every command's own error says the same.
   client.on("error", () => {});
+  limitPatience(client, options.patience ?? COMMAND_PATIENCE_SECONDS);
   return new RedisConnection(client, options);
 }
 
@@ -160,25 +159,6 @@ function rejectWhenBroken(client: Redis): void {
     flushQueue(this: Redis, error: Error, options: { offlineQueue: boolean }): void;
   };
   client.on("close", () => flushQueue.call(client, new Error("Connection is closed."), { offlineQueue: false }));
-}
-
-/**
- * A command that waits for a reconnect longer than its timeout is rejected, but the client would still send it when the
- * connection is back: a release or a push that its caller gave up on long ago. Such a command is dropped instead.
- */
-function forgetTimedOut(client: Redis): void {
-  const timeout = client.options.commandTimeout;
-  if (timeout === undefined) return;
-  const waitingSince = new WeakMap<object, number>();
-  const send = client.sendCommand.bind(client);
-  client.sendCommand = ((command: Command, stream?: never) => {
-    if (client.status !== "ready") waitingSince.set(command, systemClock.monotonic());
-    else {
-      const since = waitingSince.get(command);
-      if (since !== undefined && (systemClock.monotonic() - since) * 1000 >= timeout) return command.promise;
-    }
-    return send(command, stream);
-  }) as Redis["sendCommand"];
 }
 
 /** True for errors that leave open whether the server did what it was asked. */
