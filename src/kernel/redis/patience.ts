@@ -42,8 +42,9 @@ export function limitPatience(client: Redis, seconds: number): void {
   };
 
   client.sendCommand = ((command: Watched["command"], stream?: never) => {
-    if (command.isSettled) return command.promise;
-    if (!waitingForConnection.has(command)) {
+    if (waitingForConnection.has(command)) {
+      if (command.isSettled) return command.promise;
+    } else {
       forgetAnswered();
       line.push({ command, since: systemClock.monotonic() });
       if (!watching) void watch();
