@@ -75,12 +75,16 @@ export class StatisticsCalendar {
     return this.unixMonth(now - grace - SKEW) - 1;
   }
 
-  /** The day an event counts on: its own, unless that is closed already or further ahead than clocks may differ. */
+  /**
+   * The day an event counts on: its own, unless that is closed already or further ahead than clocks may differ. Times
+   * that are no times, or that no calendar reaches, count on the nearest open day: counting must never fail for them.
+   */
   dateFor(clock: Pick<Clock, "now">, time: number, holding: Holding): { date: number; redated: boolean } {
     const now = clock.now();
-    const own = this.unixDate(time);
+    const near = Number.isNaN(time) ? now : Math.min(Math.max(time, 0), now + 3 * DAY);
+    const own = this.unixDate(near);
     const date = Math.min(Math.max(own, this.oldestOpenDate(now, holding)), this.unixDate(now) + 1);
-    return { date, redated: date !== own };
+    return { date, redated: date !== own || Number.isNaN(time) };
   }
 
   #offsetAt(time: number): number {

@@ -38,6 +38,12 @@ export interface EventPlan {
   readonly bySince?: number;
 }
 
+/** Two sums of a family's events that are the same on every day that nothing is under way for any more. */
+export interface Balance<Event extends string = string> {
+  readonly sum: readonly Event[];
+  readonly equals: readonly Event[];
+}
+
 type KeyOf<Parameters, Type extends "hash" | "string"> = ((parameters: Parameters) => KeyName<Type>) & {
   readonly family: string;
 };
@@ -48,6 +54,7 @@ export interface DailyStats<Events extends Readonly<Record<string, EventPlan>> =
   /** The family of keys whose scripts count it. */
   readonly family: string;
   readonly events: Events;
+  readonly balances: readonly Balance[];
   day(date: number): KeyName<"hash">;
   extra(date: number, event: string): KeyName<"hash">;
 }
@@ -56,6 +63,8 @@ export interface DailyStatsPlan<Events extends Readonly<Record<string, EventPlan
   readonly name: string;
   readonly table: string;
   readonly events: Events;
+  /** Checked when a day is stored: a break is warned of, and the day is stored as it is. */
+  readonly balances?: readonly Balance<string & keyof Events>[];
   readonly keys: {
     readonly day: KeyOf<{ unix_date: number }, "hash">;
     readonly extra?: KeyOf<{ unix_date: number; event: string }, "hash">;
@@ -95,6 +104,7 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
     held: plan.held,
     grace: plan.grace,
     events: plan.events,
+    balances: plan.balances ?? [],
     family: plan.keys.day.family,
     earliest: plan.keys.earliest,
     day: (date) => plan.keys.day({ unix_date: date }),
@@ -109,6 +119,7 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
         const total = day[event] ?? 0;
         return sum === total ? [] : [`${event} is ${total} and its breakdown sums to ${sum}`];
       });
+      mismatches.push(...brokenBalances(plan.balances ?? [], day));
       const unknown = Object.entries(day).filter(([event]) => !(event in plan.events));
       return { mismatches, leftover: unknown.length > 0 ? Object.fromEntries(unknown) : null };
     },
@@ -132,6 +143,15 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
       return upsert(tx, plan.table, isoDate(date), now, [...counts, ...breakdowns, ...computed]);
     },
   };
+}
+
+/** Each balance that these counts break, in a sentence. */
+export function brokenBalances(balances: readonly Balance[], counts: Readonly<Record<string, number>>): string[] {
+  const total = (events: readonly string[]) => events.reduce((sum, event) => sum + (counts[event] ?? 0), 0);
+  return balances.flatMap(({ sum, equals }) => {
+    const [left, right] = [total(sum), total(equals)];
+    return left === right ? [] : [`${sum.join(" + ")} is ${left}, and ${equals.join(" + ")} is ${right}`];
+  });
 }
 
 /** One string counter a day, stored in the column `total`. */

@@ -3,6 +3,7 @@ import type { ChannelName, Origin } from "../../kernel/keyspace/index.ts";
 import type { Migration } from "../../kernel/sql/index.ts";
 import { DEFAULT_GRACE, type Holding, SKEW, type StatisticsCalendar } from "./calendar.ts";
 import {
+  type Balance,
   breakdownColumn,
   countColumn,
   createStatsTable,
@@ -29,6 +30,8 @@ export interface StatsFamilyPlan<E extends Events> extends Holding {
   readonly table: string;
   /** Each event, with the form of its breakdown if it has one. */
   readonly events: E;
+  /** Sums that are the same once a day is over: checked when it is stored. */
+  readonly balances?: readonly Balance<string & keyof E>[];
   /** The word on the channel where charts are told; default the family's name, false: they are not told. */
   readonly channel?: string | false;
   /** Before the dates in the name of a cached chart; default `daily_` and the family's name. */
@@ -91,6 +94,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
       name: plan.family,
       table: plan.table,
       events: plan.events,
+      balances: plan.balances,
       held: plan.held,
       grace: plan.grace,
       keys: { day, extra, earliest: keys.earliest },

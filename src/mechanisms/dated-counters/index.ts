@@ -10,6 +10,8 @@ export {
   StatisticsCalendar,
 } from "./calendar.ts";
 export {
+  type Balance,
+  brokenBalances,
   createStatsTable,
   type DailyStats,
   defineDailyCount,
@@ -35,4 +37,5 @@ export {
 export { statisticsSettings } from "./settings.ts";
 export { breakdownKey, Stats, statsOf } from "./stats.ts";
 export { datedCounterMigrations, type StatTables } from "./tables.ts";
+export { type Counting, Tally } from "./tally.ts";
 export { dropMonths, type MonthlyCounters, rotateUniques, type UniqueStats } from "./uniques.ts";

@@ -70,6 +70,27 @@ describe("calendar", () => {
     expect(dated(now - 5 * 86_400)).toEqual({ date: 19_999, redated: true });
     expect(dated(now + 9 * 86_400)).toEqual({ date: 20_001, redated: true });
   });
+
+  it("dates what is no time, or what no calendar reaches, on the nearest open day", () => {
+    const dated = (time: number) => calendar.dateFor(ctx.clock, time, bells);
+    for (const time of [1e300, Number.POSITIVE_INFINITY]) expect(dated(time)).toEqual({ date: 20_001, redated: true });
+    for (const time of [-1e300, Number.NEGATIVE_INFINITY, -1])
+      expect(dated(time)).toEqual({ date: 19_999, redated: true });
+    expect(dated(Number.NaN)).toEqual({ date: 20_000, redated: true });
+  });
+
+  it("tells which sums of a day differ, and stays silent about those that agree", () => {
+    const { examine } = defineDailyStats({
+      name: "chimes",
+      table: "chime_stats",
+      events: { rung: {}, heard: {}, missed: {} },
+      balances: [{ sum: ["rung"], equals: ["heard", "missed"] }],
+      held: 2,
+      keys,
+    });
+    expect(examine({ day: { rung: 3, heard: 2, missed: 1 } }).mismatches).toEqual([]);
+    expect(examine({ day: { rung: 3, heard: 1 } }).mismatches).toEqual(["rung is 3, and heard + missed is 1"]);
+  });
 });
 
 describe("collector", () => {
