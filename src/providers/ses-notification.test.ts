@@ -10,6 +10,19 @@ test("deliveries are events, by either name of their type", () => {
   expect(read({ eventType: "Delivery", mail })).toEqual({ kind: "event", event });
 });
 
+test("the uid that a mail was sent with comes back from its tag, else from its header", () => {
+  const uidOf = (more: object) => {
+    const answer = read({ eventType: "Delivery", mail: { ...mail, ...more } });
+    return answer.kind === "event" ? answer.event.uid : answer;
+  };
+  const header = { name: "X-Carillon-Email-Uid", value: "crl_em_2" };
+  expect(uidOf({ tags: { uid: ["crl_em_1"], template: ["welcome"] } })).toBe("crl_em_1");
+  expect(uidOf({ tags: { uid: ["crl_em_1"] }, headers: [header] })).toBe("crl_em_1");
+  expect(uidOf({ tags: null, headers: ["odd", { name: "To" }, header] })).toBe("crl_em_2");
+  expect(uidOf({ headers: [{ ...header, value: "not a uid\r\n" }] })).toBeUndefined();
+  expect(uidOf({ tags: { uid: "crl_em_1" }, headers: "none" })).toBeUndefined();
+});
+
 test("bounces keep their two reasons and who bounced", () => {
   const bounce = {
     bounceType: "Permanent",

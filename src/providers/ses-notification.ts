@@ -9,6 +9,8 @@ export type SesNotification =
 
 export interface MailEvent {
   readonly messageId: string;
+  /** Our own uid of the mail, where the report repeats the tag or the header that it was sent with. */
+  readonly uid?: string;
   readonly notification:
     | { readonly type: "Delivery" }
     | {
@@ -36,6 +38,9 @@ const IGNORED = new Set([
 ]);
 /** Sent as plain text when a topic is connected to an identity. */
 const VALIDATION = /^Successfully validated SNS topic/;
+const UID_TAG = "uid";
+const UID_HEADER = "x-carillon-email-uid";
+const UID = /^[A-Za-z0-9_-]{1,64}$/;
 const PRIMARY = ["Permanent", "Transient", "Undetermined"] as const;
 const SECONDARY = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -53,7 +58,18 @@ export function sesNotificationOf(message: string): SesNotification {
     return { kind: "unprocessable", reason: `a ${type} without mail.messageId` };
   const notification = notificationOf(type, body, textsIn(mail.destination));
   if (typeof notification === "string") return { kind: "unprocessable", reason: notification };
-  return { kind: "event", event: { messageId, notification } };
+  const uid = uidIn(mail);
+  return { kind: "event", event: { messageId, ...(uid === undefined ? {} : { uid }), notification } };
+}
+
+/** Events of a configuration set repeat the tags; notifications of an identity repeat the headers, if it is told to. */
+function uidIn({ tags, headers }: Readonly<Record<string, unknown>>): string | undefined {
+  const tagged = isRecord(tags) ? textsIn(tags[UID_TAG])[0] : undefined;
+  const named = (Array.isArray(headers) ? headers : []).find(
+    (header) => isRecord(header) && String(header.name).toLowerCase() === UID_HEADER,
+  );
+  const uid = tagged ?? (isRecord(named) ? String(named.value) : undefined);
+  return uid !== undefined && UID.test(uid) ? uid : undefined;
 }
 
 function notificationOf(

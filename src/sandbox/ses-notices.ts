@@ -53,6 +53,7 @@ export function notificationOf(notice: Notice, message: SandboxMessage, now: num
     destination: [message.to],
     headersTruncated: false,
     headers: (message.mail?.headers ?? []).map(({ name, value }) => ({ name, value })),
+    tags: Object.fromEntries(Object.entries(tagsOf(message)).map(([name, value]) => [name, [value]])),
     commonHeaders: { from: [message.from], to: [message.to], subject: message.subject },
   };
   const feedbackId = `${message.provider_id}-feedback`;
@@ -93,6 +94,10 @@ export function notificationOf(notice: Notice, message: SandboxMessage, now: num
         },
       };
   }
+}
+
+function tagsOf({ fields }: SandboxMessage): Readonly<Record<string, string>> {
+  return (fields.tags as Record<string, string> | undefined) ?? {};
 }
 
 function patternOf(pattern: string): RegExp {

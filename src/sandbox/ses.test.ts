@@ -108,7 +108,14 @@ describe("the mail service", () => {
     expect(body.MessageId).toMatch(/^[0-9a-f]{16}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-000000$/);
     await arrived(1);
     expect(reports()).toMatchObject([
-      { notificationType: "Delivery", mail: { messageId: body.MessageId, destination: ["ada@example.com"] } },
+      {
+        notificationType: "Delivery",
+        mail: {
+          messageId: body.MessageId,
+          destination: ["ada@example.com"],
+          tags: { template: ["code"], uid: ["crl_em_1"] },
+        },
+      },
     ]);
     const [message] = stage.sandbox.inbox.all();
     expect(message).toMatchObject({
