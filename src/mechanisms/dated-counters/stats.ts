@@ -6,7 +6,8 @@ import { applyOperations, type CounterOperation } from "./operations.ts";
 const MAX_BREAKDOWN_BYTES = 200;
 const MISSING = "__missing__";
 
-type EventOptions<Plan> = Plan extends { readonly by: string }
+/** What an event is counted with: its breakdown where it has one, its time, and how often. */
+export type EventOptions<Plan> = Plan extends { readonly by: string }
   ? [options: { readonly extra: string; readonly at?: number; readonly by?: number }]
   : [options?: { readonly at?: number; readonly by?: number; readonly extra?: never }];
 
@@ -32,8 +33,7 @@ export class Stats {
     event: Event,
     ...[options]: EventOptions<Events[Event]>
   ): this {
-    const { date, redated } = this.#calendar.dateFor(this.#ctx.clock, options?.at ?? this.#ctx.clock.now(), stats);
-    if (redated) this.#noteRedated(stats.name, options?.at);
+    const date = dateOf(this.#ctx, this.#calendar, stats, options?.at);
     return this.incrOn(stats, event, date, ...([options] as unknown as EventOptions<Events[Event]>));
   }
 
@@ -44,15 +44,11 @@ export class Stats {
     date: number,
     ...[options]: EventOptions<Events[Event]>
   ): this {
-    const by = options?.by ?? 1;
-    if (!Number.isInteger(by) || by < 0) throw new TypeError(`${stats.name} ${event}: ${by} is not a count`);
+    const { by, extra } = amountOf(stats, event, options);
     if (by === 0) return this;
-    // Types refuse a breakdown that is missing or too much; should one slip through, sums must stay true.
-    const extra = stats.events[event]?.by === undefined ? undefined : (options?.extra ?? MISSING);
     this.add(stats.family, { op: "low", key: stats.earliest(), value: date });
     this.add(stats.family, { op: "hincr", key: stats.day(date), field: event, by });
-    if (extra !== undefined)
-      this.add(stats.family, { op: "xhincr", key: stats.extra(date, event), field: breakdownKey(extra), by });
+    if (extra !== undefined) this.add(stats.family, { op: "xhincr", key: stats.extra(date, event), field: extra, by });
     return this;
   }
 
@@ -82,13 +78,36 @@ export class Stats {
     this.#families.clear();
     await Promise.all(collected.map(({ operations }) => applyOperations(this.#ctx, operations)));
   }
+}
 
-  #noteRedated(name: string, at: number | undefined): void {
-    this.#ctx.log.info({ family: name, at }, "an event came after its day was closed and counts on another");
-    this.#ctx.metrics
+/** The open day that an event of this time (default now) counts on. */
+export function dateOf(
+  ctx: Pick<KernelContext, "clock" | "log" | "metrics">,
+  calendar: StatisticsCalendar,
+  stats: Pick<DailyStats, "name" | "held" | "grace">,
+  at: number | undefined,
+): number {
+  const { date, redated } = calendar.dateFor(ctx.clock, at ?? ctx.clock.now(), stats);
+  if (redated) {
+    ctx.log.info({ family: stats.name, at }, "an event came after its day was closed and counts on another");
+    ctx.metrics
       .counter("carillon_stats_redated_total", "Events counted on another day than their own.", ["family"])
-      .inc({ family: name });
+      .inc({ family: stats.name });
   }
+  return date;
+}
+
+/** How often an event is counted, and on which key of its breakdown if it has one. */
+export function amountOf(
+  stats: Pick<DailyStats, "name" | "events">,
+  event: string,
+  options: { readonly by?: number; readonly extra?: string } | undefined,
+): { readonly by: number; readonly extra: string | undefined } {
+  const by = options?.by ?? 1;
+  if (!Number.isInteger(by) || by < 0) throw new TypeError(`${stats.name} ${event}: ${by} is not a count`);
+  // Types refuse a breakdown that is missing or too much; should one slip through, sums must stay true.
+  if (stats.events[event]?.by === undefined) return { by, extra: undefined };
+  return { by, extra: breakdownKey(options?.extra ?? MISSING) };
 }
 
 /** A collector in the timezone of the installation. */

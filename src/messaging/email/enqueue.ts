@@ -2,6 +2,7 @@ import { domainToASCII } from "node:url";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { book, checkParameters } from "../email_templates/service.ts";
 import { type Attempt, attemptEntry, CallbackJob, LONGEST_ENTRY, MailAddress, Subject } from "./entries.ts";
 import { errors } from "./errors.ts";
@@ -9,7 +10,6 @@ import { CALL_FLAG_TTL, HANDOVER_FLAG_TTL, keys } from "./keys.ts";
 import type { Lane } from "./line.ts";
 import { enqueue } from "./scripts.ts";
 import { emailSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 import { unsubscribeUrl } from "./unsubscribe-token.ts";
 
 /** How many mails one call takes; more are handed over in further calls. */

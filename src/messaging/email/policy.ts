@@ -1,4 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
 import { type EmailFailure, suppressAfterFailure } from "../contacts/service.ts";
 import type { FailureStory } from "./callbacks.ts";
@@ -8,7 +9,6 @@ import { keys } from "./keys.ts";
 import { decide } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { emailSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
 

@@ -1,7 +1,7 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
@@ -11,7 +11,6 @@ import { keys } from "./keys.ts";
 import { awaiting, eventQueue } from "./line.ts";
 import { reconcile } from "./scripts.ts";
 import { emailEventStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 export const ABANDONED_CALLBACK = "runners.emails.abandoned_email_callback";
 
@@ -133,7 +132,7 @@ function callbackOf(news: MailNews, kind: Judged["kind"], mail: PendingMail | un
   }
 }
 
-function countNews(stats: Stats, { notification }: MailNews, kind: Judged["kind"], at: number): void {
+function countNews(stats: Counting, { notification }: MailNews, kind: Judged["kind"], at: number): void {
   if (kind === "early") return;
   stats.incr(emailEventStats, "attempted", { at, extra: kind });
   switch (notification.type) {

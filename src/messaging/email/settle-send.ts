@@ -1,6 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
 import { failureJob } from "./callbacks.ts";
@@ -11,7 +11,6 @@ import { awaiting } from "./line.ts";
 import { commitSend } from "./scripts.ts";
 import { closeMails } from "./stale.ts";
 import { emailSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts">;
 
@@ -91,7 +90,7 @@ function countsOf(outcome: Sent["outcome"]): readonly SendCount[] {
   return "word" in outcome ? ["attempted", failed] : ["attempted", "templated", failed];
 }
 
-function countOutcome(stats: Stats, { initially_queued_at: at, template }: Attempt, outcome: Sent["outcome"]): void {
+function countOutcome(stats: Counting, { initially_queued_at: at, template }: Attempt, outcome: Sent["outcome"]): void {
   stats.incr(emailSendStats, "attempted", { at });
   if (outcome.ok) {
     stats.incr(emailSendStats, "templated", { at }).incr(emailSendStats, "accepted", { at, extra: template });

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { sandboxOf } from "../../infrastructure/sandbox/service.ts";
 import type { Context } from "../../jobs/context.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { sesNotificationOf } from "../../providers/ses-notification.ts";
 import { emailSettings } from "../../providers/settings.ts";
 import { type SnsEnvelope, SnsVerifier } from "../../providers/sns.ts";
@@ -9,7 +10,6 @@ import { newsEntry } from "./entries.ts";
 import { keys, UNPROCESSABLE_KEPT, WEBHOOK_FLAG_TTL } from "./keys.ts";
 import { acceptWebhooks } from "./scripts.ts";
 import { emailWebhookStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 export const LARGEST_BODY = 1_048_576;
 const GROUP = 500;

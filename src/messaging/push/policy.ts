@@ -1,5 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
-import type { StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import { type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
 import { type CheckEntry, checkEntry, type SendEntry, sendEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
@@ -8,12 +8,14 @@ import { sendPush } from "./send.ts";
 import { settings } from "./settings.ts";
 import { pushReceiptStats, pushTicketStats } from "./stats.ts";
 import type { FailureStory } from "./story.ts";
-import { Tally } from "./tally.ts";
 
 /** What a failed try leads to. `final`: it could not have been tried again. */
 export type Verdict = "retry" | "abandon" | "final";
 
-type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "jobs">;
+type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+
+/** What both stages count of tries. */
+type TryStats = DailyStats<{ readonly retried: Record<never, never>; readonly abandoned: Record<never, never> }>;
 
 interface Wish {
   readonly decision: "retry" | "abandon";
@@ -39,7 +41,7 @@ export async function retryOrAbandon(
   const checks = open.flatMap(({ attempt, at, retryable }) =>
     retryable && attempt.aud === "check" ? [{ at, wish: checkAgain(ctx, attempt) }] : [],
   );
-  const decide = async (waiting: string, stats: StatsFamily, wishes: readonly { at: number; wish: Wish }[]) => {
+  const decide = async (waiting: string, stats: TryStats, wishes: readonly { at: number; wish: Wish }[]) => {
     const decided = await decideAll(
       ctx,
       waiting,
@@ -88,15 +90,20 @@ function flagOf({ uid, retry }: SendEntry | CheckEntry, stage: "send" | "check")
 async function decideAll(
   ctx: PolicyContext,
   waiting: string,
-  stats: StatsFamily,
+  stats: TryStats,
   wishes: readonly Wish[],
 ): Promise<readonly Verdict[]> {
   if (wishes.length === 0) return [];
-  const tally = new Tally(ctx, stats);
-  const args = wishes.flatMap(({ decision, next, score, queuedAt }) => [decision, next, score, ...tally.day(queuedAt)]);
+  const tally = new Tally(ctx);
+  const args = wishes.flatMap(({ decision, next, score, queuedAt: at }) => [
+    decision,
+    next,
+    score,
+    ...tally.block((counting) => counting.incr(stats, decision === "retry" ? "retried" : "abandoned", { at })),
+  ]);
   const decided = await ctx.redis.run(
     decideTries,
-    [waiting, tally.earliest, ...wishes.map(({ flag }) => flag), ...tally.days],
+    [waiting, ...wishes.map(({ flag }) => flag), ...tally.keys],
     [DECISION_MS, wishes.length, ...args],
   );
   return decided.map(({ decision }) => decision);

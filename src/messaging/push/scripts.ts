@@ -23,7 +23,7 @@ export const enqueue = defineScript({
 export const settle = defineScript({
   name: "push.settle",
   file: file("settle"),
-  keys: ["purgatory", "cold", "hot", "earliest", "...days"],
+  keys: ["purgatory", "cold", "hot", "...counters"],
   args: ["...items"],
   idempotent: true,
   reply: (flags: number[]) => flags.map((flag) => flag === 1),
@@ -33,7 +33,7 @@ export const settle = defineScript({
 export const decideTries = defineScript({
   name: "push.decide_tries",
   file: file("decide_tries"),
-  keys: ["waiting", "earliest", "...flags_and_days"],
+  keys: ["waiting", "...flags_and_counters"],
   args: ["flag_ms", "flag_count", "...items"],
   idempotent: true,
   reply: (pairs: [number, string][]) => pairs.map(decidedOf),

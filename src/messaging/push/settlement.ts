@@ -1,10 +1,9 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
-import type { StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import { type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { keys } from "./keys.ts";
 import { settle } from "./scripts.ts";
-import { Tally } from "./tally.ts";
 
 /** What an entry of a purgatory becomes. */
 export interface Settled<Event extends string> {
@@ -18,19 +17,19 @@ export interface Settled<Event extends string> {
 
 /** Settles entries in one step; those that are gone from the purgatory already are passed over. */
 export async function settleAll<Event extends string>(
-  ctx: Pick<Context, "redis" | "clock" | "config">,
+  ctx: Pick<Context, "redis" | "clock" | "config" | "log" | "metrics">,
   purgatory: KeyName<"list">,
-  stats: StatsFamily<Readonly<Record<Event, object>>>,
+  stats: DailyStats<Readonly<Record<Event, object>>>,
   items: readonly Settled<Event>[],
 ): Promise<void> {
   if (items.length === 0) return;
-  const tally = new Tally(ctx, stats as unknown as StatsFamily);
+  const tally = new Tally(ctx);
+  const family = stats as unknown as DailyStats<Readonly<Record<string, Record<never, never>>>>;
   const args = items.flatMap(({ raw, becomes, event, queuedAt }) => {
     const [payload, score] = "job" in becomes ? [becomes.job, ""] : [becomes.ticket, String(becomes.score)];
-    const [position, date] = tally.day(queuedAt);
-    return [raw, payload, score, position, date, event];
+    return [raw, payload, score, ...tally.block((counting) => counting.incr(family, event, { at: queuedAt }))];
   });
-  await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), tally.earliest, ...tally.days], args);
+  await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys], args);
 }
 
 /** `DeviceNotRegistered` counts as `failed_due_to_device_not_registered`. */

@@ -1,12 +1,12 @@
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { CallbackJob, E164, LONGEST_BODY, type SmsEntry, smsEntry } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { CALL_FLAG_TTL, HANDOVER_FLAG_TTL, keys } from "./keys.ts";
 import { enqueue } from "./scripts.ts";
 import { smsSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 /** How many texts one call takes; more are handed over in further calls. */
 export const MAX_PER_CALL = 500;

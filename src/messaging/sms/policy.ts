@@ -1,5 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import { randomToken } from "../../kernel/ids.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import type { FailureStory, PendingObject } from "./callbacks.ts";
@@ -9,7 +10,6 @@ import { keys } from "./keys.ts";
 import { decidePending, decideSend } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsPollingStats, smsSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
 

@@ -1,7 +1,7 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
-import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
@@ -13,7 +13,6 @@ import { eventQueue, pendingMessages } from "./line.ts";
 import { commitEvents } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsEventStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 import { type EventVerdict, judge } from "./verdict.ts";
 
 const BATCH = 500;
@@ -160,7 +159,7 @@ function count(counts: Record<ReconciliationCount, number>, event: SmsEvent, { k
   counts[kind] += 1;
 }
 
-function countEvent(stats: Stats, event: SmsEvent, before: PendingSms | undefined, { kind }: EventVerdict): void {
+function countEvent(stats: Counting, event: SmsEvent, before: PendingSms | undefined, { kind }: EventVerdict): void {
   if (kind === "early") return;
   const status = { extra: event.status };
   const change = { extra: `${before?.message_resource_status ?? "(unknown)"}:${event.status}` };

@@ -1,5 +1,5 @@
 import type { JobContext } from "../../jobs/context.ts";
-import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
@@ -14,7 +14,6 @@ import { commitRecovery } from "./scripts.ts";
 import { BUDGET } from "./send.ts";
 import { settings } from "./settings.ts";
 import { smsPollingStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 const BATCH = 500;
 
@@ -134,13 +133,13 @@ function eventOf(sid: string, outcome: SmsFetchOutcome, at: number): SmsEvent | 
   return { ...common, status: "lost", error_code: null, error_message: null, date_updated: null };
 }
 
-function countAnswer(stats: Stats, outcome: SmsFetchOutcome, before: string, at: number): void {
+function countAnswer(stats: Counting, outcome: SmsFetchOutcome, before: string, at: number): void {
   stats.incr(smsPollingStats, "attempted", { at });
   if (outcome.ok) stats.incr(smsPollingStats, "received", { extra: `${before}:${outcome.resource.status}`, at });
   else countError(stats, outcome, at);
 }
 
-function countError(stats: Stats, { identifier, subidentifier }: SmsFailure, at: number): void {
+function countError(stats: Counting, { identifier, subidentifier }: SmsFailure, at: number): void {
   const extra = subidentifier ?? "none";
   if (identifier === "ClientError404") stats.incr(smsPollingStats, "error_client_404", { at });
   else if (identifier === "ClientError429" || identifier === "ApplicationErrorRatelimit")

@@ -1,6 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import type { Stats } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
 import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
 import { statusCallbackUrl } from "./addresses.ts";
@@ -11,7 +11,6 @@ import { sendQueue } from "./line.ts";
 import { commitSend } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsSendStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts">;
 
@@ -87,14 +86,14 @@ function callbackOf(entry: SmsEntry, outcome: SmsOutcome, now: number): string {
   return failureJob(entry, { action: "send", identifier, subidentifier, retryable, extra }, now);
 }
 
-function countOutcome(stats: Stats, { initially_queued_at: at }: SmsEntry, outcome: SmsOutcome): void {
+function countOutcome(stats: Counting, { initially_queued_at: at }: SmsEntry, outcome: SmsOutcome): void {
   if (outcome.ok) {
     const extra = outcome.resource.status;
     stats.incr(smsSendStats, outcome.state === "pending" ? "succeeded_pending" : "succeeded_immediate", { extra, at });
   } else countFailure(stats, outcome, at);
 }
 
-function countFailure(stats: Stats, { identifier, subidentifier }: SmsFailure, at: number): void {
+function countFailure(stats: Counting, { identifier, subidentifier }: SmsFailure, at: number): void {
   const extra = subidentifier ?? "none";
   switch (identifier) {
     case "ApplicationErrorRatelimit":

@@ -1,6 +1,7 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Pending } from "../../mechanisms/pending-set/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
@@ -11,7 +12,6 @@ import { pendingMessages } from "./line.ts";
 import { pendingStale } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsPollingStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 
 const PAGE = 500;
 /** Rounds in which everything was changed by others before the rest is left to the next run. */

@@ -1,4 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { smsSettings } from "../../providers/settings.ts";
 import { isKnownSmsStatus } from "../../providers/sms.ts";
 import { nudgeByName } from "./enqueue.ts";
@@ -6,7 +7,6 @@ import { type SmsEvent, smsEvent } from "./entries.ts";
 import { keys, UNPROCESSABLE_KEPT } from "./keys.ts";
 import { acceptWebhooks } from "./scripts.ts";
 import { smsWebhookStats } from "./stats.ts";
-import { Tally } from "./tally.ts";
 import { checkWebhook, REFUSAL_STATUS, type ReceivedWebhook, type Refusal } from "./webhook-check.ts";
 
 const GROUP = 500;

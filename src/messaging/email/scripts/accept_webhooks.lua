@@ -15,7 +15,7 @@ local event, unprocessable, keys = KEYS[1], KEYS[2], KEYS
 local kept, flag_ms, accepted, refused, items =
   tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local queued = 0
 for item = 1, accepted do

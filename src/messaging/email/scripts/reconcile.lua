@@ -12,7 +12,7 @@
 -- Crash  before: the next run finds the news in the purgatory. After: it is done.
 local purgatory, pending, early, jobs, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS, ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local results, at = {}, 1
 while at <= #items do

@@ -12,7 +12,7 @@
 local event, unprocessable, counters = KEYS[1], KEYS[2], KEYS
 local kept, accepted, refused, items = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 if accepted > 0 then
   redis.call('RPUSH', event, unpack(items, 4, 3 + accepted))

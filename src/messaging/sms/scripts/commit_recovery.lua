@@ -8,7 +8,7 @@
 -- Crash  before: the next run asks again. After: the news waits to be worked in.
 local purgatory, event, counters, items = KEYS[1], KEYS[2], KEYS, ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local results, at = {}, 1
 while at <= #items do

@@ -11,7 +11,7 @@
 -- Crash  before: the next run finds the text in the purgatory and looks it up. After: it is settled.
 local purgatory, pending, jobs, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS, ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local results, at = {}, 1
 while at <= #items do

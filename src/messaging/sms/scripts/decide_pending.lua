@@ -20,7 +20,7 @@ local count, flag_ms, items = tonumber(ARGV[6]), ARGV[7], ARGV
 
 -- include: ../../../mechanisms/pending-set/scripts/health.lua
 -- include: ../../../mechanisms/decision/scripts/decide.lua
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local results, at = {}, 8
 for item = 1, count do

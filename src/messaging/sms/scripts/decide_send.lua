@@ -9,7 +9,7 @@
 -- Crash  before: nothing is decided. After: flag, next try and counts are there.
 local retrying, keys, count, flag_ms, items = KEYS[1], KEYS, tonumber(ARGV[1]), ARGV[2], ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 -- include: ../../../mechanisms/decision/scripts/decide.lua
 
 local results, at = {}, 3

@@ -12,7 +12,7 @@
 local to_send, seen, counters = KEYS[1], KEYS[2], KEYS
 local max_length, flag_ms, count, items = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV
 
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 if flag_ms > 0 and redis.call('EXISTS', seen) == 1 then
   return -2

@@ -18,7 +18,7 @@ local version_field, companions, queue, now, call_id = ARGV[1], ARGV[2], ARGV[3]
 local new_due, items = ARGV[6], ARGV
 
 -- include: ../../../mechanisms/pending-set/scripts/health.lua
--- include: tally.lua
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 local results, at = {}, 7
 while at <= #items do
