@@ -9,6 +9,7 @@ import {
   lockUsers,
 } from "./change.ts";
 import { effects } from "./effects.ts";
+import { parseEmailAddress } from "./email-address.ts";
 import { errors } from "./errors.ts";
 import { settings } from "./settings.ts";
 import type { ContactWords } from "./stats.ts";
@@ -40,7 +41,7 @@ export interface NewPhone extends NewAddress {
   readonly cause: "identity" | "verify" | "migration";
 }
 
-export type AddressOutcome = "created" | "changed" | "unchanged" | "unknown_user";
+export type AddressOutcome = "created" | "changed" | "unchanged" | "unknown_user" | "invalid_address";
 
 /** Addresses that a sign-in vouches for, or that an import brings; notifications are on. */
 export async function addEmails(ctx: ContactContext, emails: readonly NewEmail[]): Promise<readonly AddressOutcome[]> {
@@ -49,7 +50,7 @@ export async function addEmails(ctx: ContactContext, emails: readonly NewEmail[]
     "email",
     emails.map(({ userSub, email, verified, cause }) => ({
       userSub,
-      address: email,
+      address: parseEmailAddress(email),
       verified,
       cause,
       receivesNotifications: true,
@@ -110,7 +111,8 @@ export async function verifyEmails(
 }
 
 interface Wanted extends NewAddress {
-  readonly address: string;
+  /** Absent where what was given is none. */
+  readonly address: string | undefined;
   readonly receivesNotifications: boolean;
   readonly cause: "identity" | "verify" | "migration";
   readonly chosen: boolean;
@@ -136,12 +138,13 @@ async function addAddresses(
       wanted.map(({ userSub }) => userSub),
     );
     const idBySub = new Map(users.map(({ id, sub }) => [sub, id]));
-    const outcomes: AddressOutcome[] = wanted.map(({ userSub }) =>
-      idBySub.has(userSub) ? "unchanged" : "unknown_user",
-    );
-    const asked = wanted.flatMap((item, place) => {
+    const outcomes = wanted.map(({ userSub, address }): AddressOutcome => {
+      if (address === undefined) return "invalid_address";
+      return idBySub.has(userSub) ? "unchanged" : "unknown_user";
+    });
+    const asked = wanted.flatMap(({ address, ...item }, place) => {
       const userId = idBySub.get(item.userSub);
-      return userId === undefined ? [] : [{ ...item, userId, place }];
+      return userId === undefined || address === undefined ? [] : [{ ...item, address, userId, place }];
     });
     const inserted = await insert(tx, ctx.clock.now(), channel, asked);
     for (const [index, item] of asked.entries()) {
@@ -180,7 +183,7 @@ async function raise(
   tx: ContactTransaction,
   change: ContactChange,
   channel: AddressChannel,
-  items: readonly (Wanted & { userId: number; place: number })[],
+  items: readonly (Wanted & { address: string; userId: number; place: number })[],
 ): Promise<readonly number[]> {
   if (items.length === 0) return [];
   const { table, address } = TABLES[channel];

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { newUid } from "../../kernel/ids.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
 import { type ContactContext, type ContactTransaction, changeContacts } from "./change.ts";
-import { isEmailAddress } from "./email-address.ts";
+import { parseEmailAddress } from "./email-address.ts";
 import { type EmailSuppression, type EmailSuppressionOutcome, suppressEmailsIn } from "./email-suppression.ts";
 import { settings } from "./settings.ts";
 
@@ -29,7 +29,10 @@ export async function suppressAfterFailure(
   ctx: ContactContext,
   failures: readonly EmailFailure[],
 ): Promise<readonly EmailSuppressionOutcome[]> {
-  const proper = failures.filter(({ email }) => isEmailAddress(email));
+  const proper = failures.flatMap((failure) => {
+    const email = parseEmailAddress(failure.email);
+    return email === undefined ? [] : [{ ...failure, email }];
+  });
   if (proper.length < failures.length)
     ctx.log.warn({ count: failures.length - proper.length }, "failures of what is no email address are ignored");
   if (proper.length === 0) return [];

@@ -26,7 +26,7 @@ export {
   type TokenEvent,
   type VerificationMail,
 } from "./effects.ts";
-export { EmailAddress, isEmailAddress } from "./email-address.ts";
+export { EmailAddress, isEmailAddress, parseEmailAddress } from "./email-address.ts";
 export {
   type EmailSuppression,
   type EmailSuppressionOutcome,

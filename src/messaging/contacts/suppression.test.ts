@@ -11,6 +11,7 @@ import {
   optOut,
   reachableAmong,
   registerPushTokens,
+  suppressAfterFailure,
   suppressEmails,
   suppressedAmong,
   suppressPhones,
@@ -266,4 +267,16 @@ test("destinations are verified, switched on and not suppressed; one query serve
     ),
   ).toEqual(new Set([ids[0]!.id]));
   expect(counting.sent).toBe(4);
+});
+
+test("an address in another script is the same address however it is written, when added, bounced and asked for", async () => {
+  await house.people("ada");
+  expect(
+    await addEmails(house.ctx, [email("ada", "ada@bücher.example"), email("ada", "no address"), email("ada", "a@b")]),
+  ).toEqual(["created", "invalid_address", "invalid_address"]);
+  const shown = async () => (await contactMethodsOf(house.ctx, "ada")).emails.map(({ value }) => value);
+  expect(await shown()).toEqual(["ada@xn--bcher-kva.example"]);
+  const failure = { type: "Bounce", extra: "Permanent/General" } as const;
+  await suppressAfterFailure(house.ctx, [{ ...failure, email: "ada@bücher.example" }]);
+  expect([...(await destinationsOf(house.ctx, "email", ["ada"]))]).toEqual([]);
 });

@@ -1,10 +1,10 @@
-import { domainToASCII } from "node:url";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { parseEmailAddress } from "../contacts/service.ts";
 import { book, checkParameters } from "../email_templates/service.ts";
-import { type Attempt, attemptEntry, CallbackJob, LONGEST_ENTRY, MailAddress, Subject } from "./entries.ts";
+import { type Attempt, attemptEntry, CallbackJob, LONGEST_ENTRY, Subject } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { CALL_FLAG_TTL, HANDOVER_FLAG_TTL, keys } from "./keys.ts";
 import type { Lane } from "./line.ts";
@@ -131,15 +131,12 @@ export function laneOf({
   return parameters.success && template.lifetime(parameters.data) !== undefined ? "urgent" : "ordinary";
 }
 
-/** The address with its domain in ASCII, the only form that every mail server takes. */
+/** The address as it is kept, or the refusal that somebody hears. */
 export function addressOf(text: string): string {
-  const at = text.lastIndexOf("@");
-  const address = `${text.slice(0, at)}@${domainToASCII(text.slice(at + 1))}`;
-  // An ASCII domain keeps its letters as they were typed.
-  const parsed = MailAddress.safeParse(MailAddress.safeParse(text).success ? text : address);
-  if (at < 1 || !parsed.success)
+  const address = parseEmailAddress(text);
+  if (address === undefined)
     throw errors.invalid_email({ message: "The address is not one that mail can be sent to." });
-  return parsed.data;
+  return address;
 }
 
 async function push(

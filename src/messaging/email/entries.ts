@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { decimal, fields, json, literal, matching } from "../../kernel/keyspace/index.ts";
+import { isEmailAddress } from "../contacts/service.ts";
 
 export const LONGEST_ENTRY = 262_144;
 const SLUG = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-/** One @, an ASCII local part, a domain in its ASCII form. Case is kept: some servers care. */
-export const ADDRESS = /^[\x21-\x3f\x41-\x7e]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
-
-export const MailAddress = z.string().min(3).max(254).regex(ADDRESS, "is not an email address");
+/** An address in the form in which addresses are kept. */
+export const MailAddress = z.string().max(254).refine(isEmailAddress, "is not an email address");
 export const Subject = z
   .string()
   .min(1)

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { settings as kinds, type Setting } from "../../kernel/config.ts";
 import { bareAddress } from "../../providers/email.ts";
-import { ADDRESS } from "./entries.ts";
+import { isEmailAddress } from "../contacts/service.ts";
 
 const Sender = z
   .string()
-  .refine((sender) => ADDRESS.test(bareAddress(sender)), "must be an address, or `Name <address>`")
+  .refine((sender) => isEmailAddress(bareAddress(sender)), "must be an address, or `Name <address>`")
   .optional();
 const sender = (name: string, doc: string): Setting<string | undefined> => ({
   ...kinds.optionalText(name, { doc }),

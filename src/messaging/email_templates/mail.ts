@@ -1,3 +1,4 @@
+import { isEmailAddress } from "../contacts/service.ts";
 import { errors } from "./errors.ts";
 import { isMailUrl } from "./parameters.ts";
 import type { Attachment } from "./template.ts";
@@ -27,7 +28,6 @@ export interface Mailbox {
 
 /** Lines of one header may not be longer (RFC 5322). */
 const LONGEST_LINE = 998;
-const ADDRESS = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,75}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const MESSAGE_ID = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$/;
@@ -37,7 +37,7 @@ const OWN =
   /^(from|to|cc|bcc|sender|reply-to|subject|date|message-id|mime-version|content-.*|list-unsubscribe(-post)?|return-path|received|dkim-signature)$/i;
 
 export function checkedAddress(address: string): string {
-  if (address.length > 254 || !ADDRESS.test(address) || address.includes("..")) throw refused("an address", address);
+  if (!isEmailAddress(address)) throw refused("an address", address);
   return address;
 }
 

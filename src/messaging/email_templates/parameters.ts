@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isEmailAddress } from "../contacts/service.ts";
 
 /**
  * What parameters of mails are made of. Every text is bounded, well-formed Unicode and free of control characters, so that
@@ -60,11 +61,7 @@ function canFormatIn(timeZone: string): boolean {
 export const code = () => z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 -]{2,30}[A-Za-z0-9]$/, "is not a code");
 
 /** The address of a mailbox, as text. */
-export const mailbox = () =>
-  z
-    .string()
-    .max(254)
-    .regex(/^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u, "is not an email address");
+export const mailbox = () => z.string().max(254).refine(isEmailAddress, "is not an email address");
 
 /** How long something is valid. */
 export const hours = () => z.number().positive().max(8760);
