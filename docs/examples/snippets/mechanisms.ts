@@ -8,6 +8,7 @@ import { decodeDataRaw, encodeDataRaw } from "../../../src/mechanisms/data-raw/i
 import { LayeredCaches } from "../../../src/mechanisms/layered-cache/index.ts";
 import { unlessFenced } from "../../../src/mechanisms/lock/index.ts";
 import { advanceCursor, markOnce, readCursor } from "../../../src/mechanisms/marker/index.ts";
+import { noteSteps } from "../../../src/mechanisms/message-log/index.ts";
 import { consume, issue } from "../../../src/mechanisms/one-time-token/index.ts";
 import { pendingSet } from "../../../src/mechanisms/pending-set/index.ts";
 import { purgatoryQueue, runBatches } from "../../../src/mechanisms/purgatory-queue/index.ts";
@@ -155,4 +156,11 @@ export async function reported(ctx: JobContext): Promise<void> {
 export function story(): unknown {
   const data_raw = encodeDataRaw({ email: { uid: "crl_em_1" }, info: { delivery_received_at: 1_790_000_000.5 } });
   return decodeDataRaw(data_raw);
+}
+
+export function tell(ctx: Context, taken: readonly { uid: string; to: string }[]): void {
+  noteSteps(
+    ctx,
+    taken.map(({ uid, to }) => ({ channel: "sms", uid, step: "queued", address: to })),
+  );
 }

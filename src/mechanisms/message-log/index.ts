@@ -1,0 +1,7 @@
+export { messageLogKeys } from "./keys.ts";
+export { MOST_GROUPS, noteSteps, notesSettled } from "./log.ts";
+export type { Note } from "./notes.ts";
+export { messageLogSettings } from "./settings.ts";
+export { pruneSteps, type StoreOptions, storeNotes } from "./store.ts";
+export { type KnownMessage, messagesTo, type Step, storyOf } from "./story.ts";
+export { type MessageLogTables, messageLogMigrations } from "./tables.ts";
