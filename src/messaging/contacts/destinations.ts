@@ -67,6 +67,18 @@ export async function reachableAmong(
   return new Set(rows.map(({ user_id }) => user_id));
 }
 
+/** The channels on which this user has a destination, with one query. */
+export async function reachableChannels(ctx: Pick<Context, "sql">, sub: string): Promise<readonly Channel[]> {
+  const has = (channel: Channel) =>
+    sql`exists (select 1 from (${REACHABLE[channel]}) as usable where usable.user_id = users.id)`;
+  const { rows } = await sql<{ channel: Channel }>`
+    select asked.channel from users, lateral (values
+      ('email', ${has("email")}), ('phone', ${has("phone")}), ('push', ${has("push")})
+    ) as asked (channel, reachable)
+    where users.sub = ${sub} and asked.reachable`.execute(ctx.sql.tables());
+  return rows.map(({ channel }) => channel);
+}
+
 export interface SuppressedAmong {
   /** By the address as it was asked for, whatever its case. */
   readonly emails: ReadonlyMap<string, { readonly reason: EmailReason; readonly scope: EmailScope }>;

@@ -9,6 +9,7 @@ import type { Channel } from "./tables.ts";
  */
 export interface ContactEffects {
   readonly reminders: ReminderEffects;
+  readonly reminderSettings: ReminderSettings;
   readonly tokenCounts: TokenCounts;
   readonly verificationMail: VerificationMail;
 }
@@ -40,6 +41,12 @@ export interface ReminderEffects {
   ): Promise<void>;
 }
 
+/** What the reminders room knows of people's own choices. */
+export interface ReminderSettings {
+  /** The channels on which this user gets reminders although they have not chosen their times since then. */
+  olderThan(ctx: Pick<Context, "sql">, userSub: string, since: number): Promise<readonly Channel[]>;
+}
+
 export type TokenEvent =
   | "created"
   | "reassigned"
@@ -65,6 +72,7 @@ export interface VerificationMail {
 
 const none: ContactEffects = {
   reminders: { reachChanged: async () => {} },
+  reminderSettings: { olderThan: async () => [] },
   tokenCounts: { count: () => {} },
   verificationMail: { emailAdded: async () => {} },
 };

@@ -3,6 +3,7 @@ import { errors } from "./errors.ts";
 import { onUserDeleting, onUserMerging } from "./hooks.ts";
 import { invariants } from "./invariants.ts";
 import { runners } from "./jobs.ts";
+import { keys } from "./keys.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 import { contactMethodStats } from "./stats.ts";
@@ -11,6 +12,7 @@ import { migrations } from "./tables.ts";
 /** How people can be reached, and which addresses must not be used. */
 export const contacts = domain({
   name: "contacts",
+  keys: [keys],
   settings,
   errors,
   migrations,

@@ -12,6 +12,7 @@ import { CONTACT_UID, disablePushToken, removeContactMethods, switchNotification
 import { PUSH_TOKEN } from "./push-tokens.ts";
 import { Cursor, pageOf, suppressionRoutes } from "./suppression-routes.ts";
 import { CHANNELS, LOG_ACTIONS, PLATFORMS } from "./tables.ts";
+import { noteSettingsImproved, timePromptOf } from "./time-prompt.ts";
 
 const PushToken = z
   .string()
@@ -40,6 +41,15 @@ const Logged = z.object({
   action: z.enum(LOG_ACTIONS),
   reason: z.record(z.string(), z.unknown()),
   created_at: z.number(),
+});
+
+const Shown = z.enum(["email", "sms", "push"]);
+const TimePrompt = z.object({
+  wants_notification_time_prompt: z.boolean(),
+  channels: z
+    .array(Shown)
+    .meta({ description: "Your reminders whose times you chose before there was more to choose" }),
+  potential_channels: z.array(Shown).meta({ description: "On which you can be reached" }),
 });
 
 async function requireUser(ctx: Context, sub: string): Promise<void> {
@@ -156,6 +166,26 @@ export const routes: readonly Route<Context>[] = [
       await requireUser(ctx, params.sub);
       return { status: 200, body: await contactMethodLog(ctx, params.sub, query) };
     },
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/users/me/wants_notification_time_prompt",
+    access: "user",
+    summary: "Ask whether to show the choice of reminder times again",
+    responses: { 200: TimePrompt },
+    handle: async (ctx, { caller }) => ({
+      status: 200,
+      headers: { "cache-control": "no-store" },
+      body: await timePromptOf(ctx, caller.sub ?? ""),
+    }),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/daily_reminder_settings_improved",
+    access: "admin",
+    summary: "Have everybody asked for their reminder times again",
+    responses: { 200: z.object({ improved_at: z.number() }) },
+    handle: async (ctx) => ({ status: 200, body: { improved_at: await noteSettingsImproved(ctx) } }),
   }),
   ...suppressionRoutes,
 ];

@@ -21,6 +21,7 @@ export {
   installEffects,
   type ReachChange,
   type ReminderEffects,
+  type ReminderSettings,
   type RemovedReason,
   type TokenCounts,
   type TokenEvent,
@@ -74,3 +75,4 @@ export {
   PLATFORMS,
   type Platform,
 } from "./tables.ts";
+export { noteSettingsImproved, settingsImprovedAt, type TimePrompt, timePromptOf } from "./time-prompt.ts";
