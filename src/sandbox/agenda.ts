@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 
@@ -16,6 +17,8 @@ export class Agenda {
   constructor(clock: Clock, log: Log) {
     this.#clock = clock;
     this.#log = log;
+    // Everything that is planned waits for the end too, and thousands may be planned.
+    setMaxListeners(0, this.#stopping.signal);
   }
 
   /** Aborted when the sandbox ends. */

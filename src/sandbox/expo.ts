@@ -2,9 +2,10 @@ import { z } from "zod";
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { EXPO_MESSAGE_FAULTS, EXPO_REQUEST_FAULTS, isOut, strike, takeFailure, takeTime } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, SandboxMessage } from "./inbox.ts";
-import { isOut, type Knobs, takeFailure, takeTime } from "./knobs.ts";
+import type { ExpoKnobs, Knobs } from "./knobs.ts";
 import { seededHex } from "./seeded-random.ts";
 
 const SEND = "/--/api/v2/push/send";
@@ -13,6 +14,12 @@ const MOST_MESSAGES = 100;
 const MOST_RECEIPTS = 1000;
 const LARGEST_MESSAGE = 4096;
 const KEPT_SECONDS = 86_400;
+const HOME_PROJECT = "@sandbox/home";
+const MALFORMED: Readonly<Record<string, ExpoKnobs["malformed"]>> = {
+  malformed_json: "json",
+  malformed_structure: "structure",
+  malformed_count: "count",
+};
 const TOKEN = /^Expo(nent)?PushToken\[[^\]]+\]$/;
 
 const Push = z.looseObject({ to: z.union([z.string(), z.array(z.string()).min(1)]) });
@@ -71,11 +78,17 @@ export class ExpoSimulator {
     if (failure) return refusal(failure.status, "SANDBOX_FAULT", "A fault that was asked for.");
     if (knobs.errorRate > 0 && this.#random() < knobs.errorRate)
       return refusal(500, "INTERNAL_SERVER_ERROR", "A fault that happens now and then.");
+    const fault = strike(knobs.faultRates, EXPO_REQUEST_FAULTS, this.#random);
+    if (fault === "reset") return "cut";
+    if (fault === "silence") return fault;
+    if (/^\d/.test(fault ?? "")) return refusal(Number(fault), "SANDBOX_FAULT", "A fault that happens now and then.");
     if (this.#accessToken !== undefined && asked.headers.authorization !== `Bearer ${this.#accessToken}`)
       return refusal(401, "UNAUTHORIZED", "The bearer token is invalid.");
     const body = parsed(asked.body);
     if (body === undefined) return refusal(400, "VALIDATION_ERROR", "The body is not JSON.");
-    return asked.path === SEND ? this.#send(body) : this.#getReceipts(body);
+    const malformed = knobs.malformed ?? MALFORMED[fault ?? ""] ?? null;
+    if (asked.path === RECEIPTS) return this.#getReceipts(body, malformed);
+    return this.#send(body, malformed, fault === "cut_after_accept");
   }
 
   /** The receipt becomes visible this many seconds from now, with success unless it is to fail. */
@@ -86,35 +99,58 @@ export class ExpoSimulator {
     ]);
   }
 
-  #send(body: unknown): Answer {
+  #send(body: unknown, malformed: ExpoKnobs["malformed"], cut: boolean): Answer {
     const knobs = this.#knobs.expo;
     const batch = z.array(Push).safeParse(Array.isArray(body) ? body : [body]);
     if (!batch.success) return refusal(400, "VALIDATION_ERROR", "Every message needs a receiver in `to`.");
     const pushes = batch.data.flatMap(({ to, ...rest }) => [to].flat().map((token) => ({ ...rest, to: token })));
     if (pushes.length > MOST_MESSAGES)
       return refusal(400, "PUSH_TOO_MANY_NOTIFICATIONS", `At most ${MOST_MESSAGES} messages fit into a request.`);
+    const mixed = this.#mixedProjects(pushes.map(({ to }) => to));
+    if (mixed) return mixed;
     if (!this.#gauge.admit(pushes.length, knobs.ratePerSecond))
       return refusal(429, "TOO_MANY_REQUESTS", "Too many notifications in a second.");
     const tickets = pushes.map((push) => this.#accept(push));
-    if (takeTime(knobs, "dropConnectionAfterAccept")) return "cut";
-    switch (knobs.malformed) {
+    if (takeTime(knobs, "dropConnectionAfterAccept") || cut) return "cut";
+    switch (malformed) {
       case "json":
         return { status: 200, text: '{"data":[{"status":"o', headers: { "content-type": "application/json" } };
       case "structure":
         return { status: 200, json: { data: { tickets } } };
       case "count":
         return { status: 200, json: { data: tickets.slice(1) } };
+      case "errors":
+        return { status: 200, json: { data: tickets, errors: [{ code: "SANDBOX_FAULT", message: "Odd." }] } };
+      case "item":
+        return { status: 200, json: { data: tickets.map(() => ({ status: "perhaps" })) } };
       default:
         return { status: 200, json: { data: Array.isArray(body) || tickets.length > 1 ? tickets : tickets[0] } };
     }
   }
 
+  /** Expo takes no request for several of its projects at once, and says which token belongs to which. */
+  #mixedProjects(tokens: readonly string[]): Answer {
+    const { projects } = this.#knobs.expo;
+    const groups: Record<string, string[]> = {};
+    for (const token of tokens) {
+      const project = projects[token] ?? HOME_PROJECT;
+      groups[project] = [...(groups[project] ?? []), token];
+    }
+    if (Object.keys(groups).length < 2) return undefined;
+    const error = {
+      code: "PUSH_TOO_MANY_EXPERIENCE_IDS",
+      message: "Several projects in one request.",
+      details: groups,
+    };
+    return { status: 400, json: { errors: [error] } };
+  }
+
   #accept(push: { to: string } & Record<string, unknown>): Ticket {
     const knobs = this.#knobs.expo;
     const token = push.to;
-    const error =
-      knobs.ticketErrors[token] ??
-      (!TOKEN.test(token) || /\[sandbox-unregistered-/.test(token) ? "DeviceNotRegistered" : undefined);
+    const fault = strike(knobs.messageFaultRates, EXPO_MESSAGE_FAULTS, this.#random);
+    const unregistered = !TOKEN.test(token) || /\[sandbox-unregistered-/.test(token) || fault === "ticket_error";
+    const error = knobs.ticketErrors[token] ?? (unregistered ? "DeviceNotRegistered" : undefined);
     if (error !== undefined) {
       const message = `"${token}" is not a registered push notification recipient`;
       return { status: "error", message, details: { error, expoPushToken: token } };
@@ -124,8 +160,9 @@ export class ExpoSimulator {
     const failing =
       knobs.receiptErrors[token] ??
       /\[sandbox-receipt-([A-Za-z]+)-/.exec(token)?.[1] ??
-      (Buffer.byteLength(JSON.stringify(push)) > LARGEST_MESSAGE ? "MessageTooBig" : undefined);
-    const never = knobs.receiptNever.includes(token) || /\[sandbox-slow-/.test(token);
+      (Buffer.byteLength(JSON.stringify(push)) > LARGEST_MESSAGE ? "MessageTooBig" : undefined) ??
+      (fault === "receipt_error" ? "MessageRateExceeded" : undefined);
+    const never = fault === "receipt_never" || knobs.receiptNever.includes(token) || /\[sandbox-slow-/.test(token);
     const at = now + knobs.receiptDelaySeconds;
     const outcome = failing === undefined ? { status: "delivered", at } : { status: "failed", at, error: failing };
     const message = this.#inbox.add({
@@ -148,7 +185,7 @@ export class ExpoSimulator {
     return { status: "ok", id };
   }
 
-  #getReceipts(body: unknown): Answer {
+  #getReceipts(body: unknown, malformed: ExpoKnobs["malformed"]): Answer {
     const wanted = Wanted.safeParse(body);
     if (!wanted.success) return refusal(400, "VALIDATION_ERROR", "The body needs a list `ids`.");
     if (wanted.data.ids.length > MOST_RECEIPTS)
@@ -157,13 +194,17 @@ export class ExpoSimulator {
       const receipt = this.#receiptOf(id);
       return receipt === undefined ? [] : [[id, receipt] as const];
     });
-    switch (this.#knobs.expo.malformed) {
+    switch (malformed) {
       case "json":
         return { status: 200, text: '{"data":{', headers: { "content-type": "application/json" } };
       case "structure":
         return { status: 200, json: { data: receipts } };
       case "count":
         return { status: 200, json: { data: Object.fromEntries(receipts.slice(1)) } };
+      case "errors":
+        return { status: 200, json: { data: {}, errors: [{ code: "SANDBOX_FAULT", message: "Odd." }] } };
+      case "item":
+        return { status: 200, json: { data: Object.fromEntries(wanted.data.ids.map((id) => [id, "perhaps"])) } };
       default:
         return { status: 200, json: { data: Object.fromEntries(receipts) } };
     }

@@ -1,15 +1,25 @@
 import { z } from "zod";
+import { SES_ERRORS } from "./aws-errors.ts";
+import {
+  EXPO_MESSAGE_FAULTS,
+  EXPO_REQUEST_FAULTS,
+  Outage,
+  Rate,
+  ratesOf,
+  SES_MAIL_FAULTS,
+  SES_NOTICE_FAULTS,
+  TWILIO_CALLBACK_FAULTS,
+  TWILIO_MESSAGE_FAULTS,
+  TWILIO_REQUEST_FAULTS,
+} from "./faults.ts";
 
-const Rate = z.number().min(0).max(1);
 const Milliseconds = z.number().min(0).max(600_000);
 const Seconds = z.number().min(0).max(604_800);
 const Count = z.int().min(0).max(1_000_000);
 const Limit = z.int().min(1).max(1_000_000).nullable();
 /** Always, or this many times more. */
 const Times = z.union([z.boolean(), Count]);
-/** Between these unix seconds everything answers 503. */
-const Outage = z.strictObject({ from: z.number(), until: z.number() }).nullable();
-const Status = z.int().min(400).max(599);
+const Status = z.int().min(300).max(599);
 
 const EXPO_ERRORS = [
   "DeviceNotRegistered",
@@ -29,14 +39,18 @@ export const ExpoKnobs = z.strictObject({
   receiptErrors: z.record(z.string(), ExpoError),
   receiptNever: z.array(z.string()),
   receiptDelaySeconds: Seconds,
-  malformed: z.enum(["json", "structure", "count"]).nullable(),
+  malformed: z.enum(["json", "structure", "count", "errors", "item"]).nullable(),
+  /** The project that a token belongs to; messages to several of them in one request are refused. */
+  projects: z.record(z.string(), z.string().min(1).max(100)),
   ratePerSecond: Limit,
   outage: Outage,
+  faultRates: ratesOf(EXPO_REQUEST_FAULTS),
+  messageFaultRates: ratesOf(EXPO_MESSAGE_FAULTS),
 });
 
 export const TWILIO_WALK = ["accepted", "queued", "sending", "sent", "delivered"] as const;
 export const TWILIO_ENDS = ["sent", "delivered", "read", "failed", "undelivered", "canceled"] as const;
-export const CALLBACK_MODES = ["on", "off", "delay", "duplicate", "reorder", "badSignature", "blankField"] as const;
+export const CALLBACK_MODES = ["on", ...TWILIO_CALLBACK_FAULTS] as const;
 
 export const TwilioKnobs = z.strictObject({
   /** `code` null leaves the provider's own code out of the answer. */
@@ -50,20 +64,14 @@ export const TwilioKnobs = z.strictObject({
   callbacks: z.enum(CALLBACK_MODES),
   callbackDelaySeconds: Seconds,
   deleteResource: z.union([z.string(), z.array(z.string())]).nullable(),
+  malformed: z.enum(["json", "structure"]).nullable(),
   ratePerSecond: Limit,
   outage: Outage,
+  faultRates: ratesOf(TWILIO_REQUEST_FAULTS),
+  messageFaultRates: ratesOf(TWILIO_MESSAGE_FAULTS),
+  callbackFaultRates: ratesOf(TWILIO_CALLBACK_FAULTS),
 });
 
-export const SES_ERRORS = [
-  "throttle",
-  "500",
-  "503",
-  "reset",
-  "timeout-after-accept",
-  "MessageRejected",
-  "SendingPausedException",
-  "credentials",
-] as const;
 export const EMAIL_OUTCOMES = ["success", "bounce", "ooto", "complaint", "suppressionlist", "silent"] as const;
 
 export const SesKnobs = z.strictObject({
@@ -87,6 +95,9 @@ export const SesKnobs = z.strictObject({
   /** The first rule whose pattern (with `*` for anything) fits an address decides its outcome. */
   rules: z.array(z.strictObject({ pattern: z.string().min(1).max(320), outcome: z.enum(EMAIL_OUTCOMES) })).max(100),
   outage: Outage,
+  fault_rates: ratesOf(SES_ERRORS),
+  mail_fault_rates: ratesOf(SES_MAIL_FAULTS),
+  notice_fault_rates: ratesOf(SES_NOTICE_FAULTS),
 });
 
 export type ExpoKnobs = z.output<typeof ExpoKnobs>;
@@ -114,8 +125,11 @@ const CALM: KnobSettings = {
     receiptNever: [],
     receiptDelaySeconds: 5,
     malformed: null,
+    projects: {},
     ratePerSecond: null,
     outage: null,
+    faultRates: {},
+    messageFaultRates: {},
   },
   twilio: {
     failNext: null,
@@ -128,8 +142,12 @@ const CALM: KnobSettings = {
     callbacks: "on",
     callbackDelaySeconds: 30,
     deleteResource: null,
+    malformed: null,
     ratePerSecond: null,
     outage: null,
+    faultRates: {},
+    messageFaultRates: {},
+    callbackFaultRates: {},
   },
   ses: {
     latency_ms: 0,
@@ -151,6 +169,9 @@ const CALM: KnobSettings = {
     signature_version: "1",
     rules: [],
     outage: null,
+    fault_rates: {},
+    mail_fault_rates: {},
+    notice_fault_rates: {},
   },
 };
 
@@ -184,28 +205,16 @@ export class Knobs {
     return this.get();
   }
 
+  /** Sets one provider's knobs: what is not named becomes calm. */
+  replace(changes: KnobPatch): KnobSettings {
+    const checked = KnobPatch.parse(changes);
+    for (const provider of ["expo", "twilio", "ses"] as const)
+      if (checked[provider]) Object.assign(this.#settings[provider], structuredClone(CALM[provider]));
+    return this.patch(checked);
+  }
+
   reset(): KnobSettings {
     this.#settings = structuredClone(CALM);
     return this.get();
   }
-}
-
-/** The status that the next request fails with, if `failNext` says so; counts it down. */
-export function takeFailure<F extends { count: number }>(knobs: { failNext: F | null }): F | undefined {
-  const failure = knobs.failNext;
-  if (!failure || failure.count <= 0) return undefined;
-  failure.count -= 1;
-  return failure;
-}
-
-/** Whether a knob of the kind "always, or so many times more" strikes now; counts it down. */
-export function takeTime<Name extends string>(knobs: { [key in Name]: boolean | number }, name: Name): boolean {
-  const left: boolean | number = knobs[name];
-  if (typeof left === "boolean") return left;
-  if (left > 0) knobs[name] = left - 1;
-  return left > 0;
-}
-
-export function isOut(outage: { from: number; until: number } | null, now: number): boolean {
-  return outage !== null && now >= outage.from && now < outage.until;
 }

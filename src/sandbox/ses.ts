@@ -2,10 +2,12 @@ import { createTransport } from "nodemailer";
 import { z } from "zod";
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
+import { refusal, refusalOf, SES_ERRORS, type SesError } from "./aws-errors.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { isOut, SES_MAIL_FAULTS, strike } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
-import { isOut, type Knobs, type SesKnobs } from "./knobs.ts";
+import type { Knobs, SesKnobs } from "./knobs.ts";
 import { readMail } from "./mail-reader.ts";
 import { seededHex } from "./seeded-random.ts";
 import { errorOf, type Notice, noticesOf, notificationOf, outcomeOf, statusOf } from "./ses-notices.ts";
@@ -74,17 +76,18 @@ export class SesSimulator {
     if (!asked.path.startsWith("/v2/email/")) return this.topic.answer(asked);
     const knobs = this.#knobs.ses;
     if (knobs.latency_ms > 0) await this.#agenda.pause(knobs.latency_ms / 1000);
-    if (isOut(knobs.outage, this.#clock.now())) return fault("503");
+    if (isOut(knobs.outage, this.#clock.now())) return refusal(503, "ServiceUnavailable", "The service is down.");
     const sending = asked.method === "POST" && asked.path === "/v2/email/outbound-emails";
     const error = sending ? takeError(knobs, this.#random) : undefined;
     if (error === "reset") return "cut";
-    if (error !== undefined && error !== "timeout-after-accept") return fault(error);
+    const refused = error && refusalOf(error);
+    if (refused) return refusal(refused.status, refused.name, refused.says);
     const { authorization } = asked.headers;
     if (authorization === undefined)
       return refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token");
     if (!SIGNATURE.test(authorization) || asked.headers["x-amz-date"] === undefined)
       return refusal(403, "IncompleteSignatureException", "The authorization header is not of Signature Version 4.");
-    if (sending) return this.#send(asked, error === "timeout-after-accept");
+    if (sending) return this.#send(asked, error);
     if (asked.method === "GET" && asked.path === "/v2/email/account") return this.#account();
     if (/^\/v2\/email\/suppression\/addresses(\/|$)/.test(asked.path)) return this.#suppression(asked);
     return refusal(404, "NotFoundException", "There is no such resource.");
@@ -106,11 +109,12 @@ export class SesSimulator {
     return true;
   }
 
-  async #send(asked: Asked, silent: boolean): Promise<Answer> {
+  async #send(asked: Asked, error: SesError | undefined): Promise<Answer> {
     const knobs = this.#knobs.ses;
     const request = SendEmail.safeParse(parsed(asked.body));
     if (!request.success) return refusal(400, "BadRequestException", "The request is not a SendEmail.");
-    if (!this.#second.admit(1, knobs.max_per_second)) return fault("throttle");
+    if (!this.#second.admit(1, knobs.max_per_second))
+      return refusal(429, "TooManyRequestsException", "Maximum sending rate exceeded.");
     if (!this.#day.admit(1, knobs.quota_24h))
       return refusal(400, "LimitExceededException", "Daily message quota exceeded.");
     const raw = await rawOf(request.data);
@@ -127,7 +131,10 @@ export class SesSimulator {
     const now = this.#clock.now();
     const tags = Object.fromEntries((request.data.EmailTags ?? []).map(({ Name, Value }) => [Name, Value]));
     const messages = receivers.map((to) => {
-      const outcome = this.#suppressed.has(to.toLowerCase()) ? "suppressionlist" : outcomeOf(to, knobs.rules);
+      const drawn = strike(knobs.mail_fault_rates, SES_MAIL_FAULTS, this.#random);
+      const outcome = this.#suppressed.has(to.toLowerCase())
+        ? "suppressionlist"
+        : (drawn ?? outcomeOf(to, knobs.rules));
       const ahead = noticesOf(outcome).map((notice) => this.#moment(notice, now + knobs.notify_delay_s));
       return this.#inbox.add({
         channel: "email",
@@ -148,7 +155,8 @@ export class SesSimulator {
       for (const message of messages)
         for (const moment of message.moments.slice(1)) await this.#publish(message, moment);
     } else for (const message of messages) for (const moment of message.moments.slice(1)) this.#report(message, moment);
-    return silent ? "silence" : { status: 200, json: { MessageId: messageId } };
+    if (error === "timeout-after-accept") return "silence";
+    return { status: 200, json: error === "no-message-id" ? {} : { MessageId: messageId } };
   }
 
   #moment(notice: Notice, at: number): Moment {
@@ -217,33 +225,13 @@ export class SesSimulator {
 }
 
 /** Which error strikes a sending now, if any; counts `fail_next` down. */
-export function takeError(knobs: SesKnobs, random: () => number): SesKnobs["error"] | undefined {
+export function takeError(knobs: SesKnobs, random: () => number): SesError | undefined {
   if (knobs.fail_next > 0) {
     knobs.fail_next -= 1;
     return knobs.error;
   }
-  return knobs.error_rate > 0 && random() < knobs.error_rate ? knobs.error : undefined;
-}
-
-function fault(error: Exclude<SesKnobs["error"], "reset" | "timeout-after-accept">): Answer {
-  switch (error) {
-    case "throttle":
-      return refusal(429, "TooManyRequestsException", "Maximum sending rate exceeded.");
-    case "500":
-      return refusal(500, "InternalFailure", "The request failed because of an unknown error.");
-    case "503":
-      return refusal(503, "ServiceUnavailable", "The service is down.");
-    case "MessageRejected":
-      return refusal(400, "MessageRejected", "Email address is not verified.");
-    case "SendingPausedException":
-      return refusal(400, "SendingPausedException", "Email sending is paused for this account.");
-    case "credentials":
-      return refusal(403, "UnrecognizedClientException", "The security token included in the request is invalid.");
-  }
-}
-
-function refusal(status: number, type: string, message: string): Answer {
-  return { status, json: { message }, headers: { "x-amzn-errortype": type } };
+  if (knobs.error_rate > 0 && random() < knobs.error_rate) return knobs.error;
+  return strike(knobs.fault_rates, SES_ERRORS, random);
 }
 
 function parsed(body: Buffer): unknown {

@@ -2,24 +2,28 @@ import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerSession } from "smtp-server";
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
+import { refusalOf, type SesError } from "./aws-errors.ts";
+import { isOut } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox } from "./inbox.ts";
-import { isOut, type Knobs, type SesKnobs } from "./knobs.ts";
+import type { Knobs } from "./knobs.ts";
 import { readMail } from "./mail-reader.ts";
 import { takeError } from "./ses.ts";
 import { outcomeOf } from "./ses-notices.ts";
 
 const LARGEST_MAIL = 40 * 1024 * 1024;
 
-/** What the mail knobs mean in the language of SMTP. */
-const REPLIES: Readonly<Record<Exclude<SesKnobs["error"], "reset" | "timeout-after-accept">, [number, string]>> = {
-  throttle: [454, "4.7.0 Throttling failure: Maximum sending rate exceeded."],
-  "500": [451, "4.3.0 Temporary service failure"],
-  "503": [421, "4.3.2 Service is down"],
-  MessageRejected: [554, "5.6.0 Message rejected"],
-  SendingPausedException: [554, "5.7.1 Sending is paused for this account"],
-  credentials: [535, "5.7.8 Authentication credentials invalid"],
-};
+/** What an error of the mail service is in the language of SMTP. */
+function replyTo(error: SesError): [number, string] | undefined {
+  const refused = refusalOf(error);
+  if (!refused) return undefined;
+  const { status, name, says } = refused;
+  if (status === 429 || /Throttling|LimitExceeded/.test(name)) return [454, `4.7.0 Throttling failure: ${says}`];
+  if (status === 503) return [421, "4.3.2 Service is down"];
+  if (status >= 500) return [451, "4.3.0 Temporary service failure"];
+  if (status === 403) return [535, "5.7.8 Authentication credentials invalid"];
+  return name === "MessageRejected" ? [554, "5.6.0 Message rejected"] : [554, `5.7.1 ${says}`];
+}
 
 /**
  * A mail server that keeps everything and forwards nothing. It obeys the same knobs and the same receivers as the mail
@@ -83,11 +87,13 @@ export class SmtpSink {
 
     const accept = async (raw: Buffer, session: SMTPServerSession): Promise<Error | "cut" | "silence" | string> => {
       if (knobs.ses.latency_ms > 0) await plan.agenda.pause(knobs.ses.latency_ms / 1000);
-      if (isOut(knobs.ses.outage, clock.now())) return smtpError(...REPLIES["503"]);
+      if (isOut(knobs.ses.outage, clock.now())) return smtpError(421, "4.3.2 Service is down");
       const error = takeError(knobs.ses, plan.random);
       if (error === "reset") return "cut";
-      if (error !== undefined && error !== "timeout-after-accept") return smtpError(...REPLIES[error]);
-      if (!second.admit(1, knobs.ses.max_per_second)) return smtpError(...REPLIES.throttle);
+      const refused = error && replyTo(error);
+      if (refused) return smtpError(...refused);
+      if (!second.admit(1, knobs.ses.max_per_second))
+        return smtpError(454, "4.7.0 Throttling failure: Maximum sending rate exceeded.");
       const mail = await readMail(raw);
       const id = mail.headers.find(({ name }) => name.toLowerCase() === "message-id")?.value.replaceAll(/[<>]/g, "");
       const from = session.envelope.mailFrom ? session.envelope.mailFrom.address : mail.from;

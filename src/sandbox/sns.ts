@@ -2,6 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import { callWebhook } from "./caller.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { SES_NOTICE_FAULTS, strike } from "./faults.ts";
 import type { SandboxMessage } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { seededHex } from "./seeded-random.ts";
@@ -31,6 +32,13 @@ interface Letter {
   readonly kind: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is wrong with a notification that a stranger could have sent. */
+interface Forgery {
+  readonly badSignature?: boolean;
+  readonly wrongTopic?: boolean;
+  readonly foreignCertificate?: boolean;
 }
 
 /**
@@ -116,13 +124,21 @@ export class SnsTopic {
       return;
     }
     const knobs = this.#knobs.ses;
-    if (knobs.drop_notifications) return;
+    const fault = strike(knobs.notice_fault_rates, SES_NOTICE_FAULTS, this.#random);
+    if (knobs.drop_notifications || fault === "dropped") return;
     const kind = String(message.notificationType);
-    const told = knobs.unknown_type ? { ...message, notificationType: "Novelty" } : message;
-    const text = JSON.stringify(knobs.oversized_body ? { ...told, padding: "x".repeat(OVERSIZE) } : told);
-    const letter = { ...(await this.#letter("Notification", { Message: text })), about, kind };
-    for (let copy = 0; copy <= knobs.duplicate_notifications; copy++)
-      await (knobs.reorder ? this.#overtake(letter) : this.#post(letter, 0));
+    const told = knobs.unknown_type || fault === "unknown_type" ? { ...message, notificationType: "Novelty" } : message;
+    const oversized = knobs.oversized_body || fault === "oversized_body";
+    const text = JSON.stringify(oversized ? { ...told, padding: "x".repeat(OVERSIZE) } : told);
+    const forgery = {
+      badSignature: knobs.bad_signature || fault === "bad_signature",
+      wrongTopic: knobs.wrong_topic || fault === "wrong_topic",
+      foreignCertificate: knobs.foreign_cert_url || fault === "foreign_cert_url",
+    };
+    const letter = { ...(await this.#letter("Notification", { Message: text }, forgery)), about, kind };
+    const copies = 1 + Math.max(knobs.duplicate_notifications, fault === "duplicated" ? 1 : 0);
+    for (let copy = 0; copy < copies; copy++)
+      await (knobs.reorder || fault === "reordered" ? this.#overtake(letter) : this.#post(letter, 0));
   }
 
   async #askToConfirm(): Promise<void> {
@@ -170,11 +186,10 @@ export class SnsTopic {
     this.#agenda.at(at + RETRY_SECONDS, `sns retry ${id}`, () => this.#post(letter, attempt + 1));
   }
 
-  async #letter(type: string, fields: Readonly<Record<string, string>>): Promise<Letter> {
-    const knobs = this.#knobs.ses;
+  async #letter(type: string, fields: Readonly<Record<string, string>>, forgery: Forgery = {}): Promise<Letter> {
     const id = [8, 4, 4, 4, 12].map((digits) => seededHex(this.#random, digits)).join("-");
-    const topic = knobs.wrong_topic && type === "Notification" ? FOREIGN_TOPIC_ARN : TOPIC_ARN;
-    const version = knobs.signature_version;
+    const topic = forgery.wrongTopic ? FOREIGN_TOPIC_ARN : TOPIC_ARN;
+    const version = this.#knobs.ses.signature_version;
     const envelope: Envelope = {
       Type: type,
       MessageId: id,
@@ -183,10 +198,10 @@ export class SnsTopic {
       Timestamp: new Date(this.#clock.now() * 1000).toISOString(),
     };
     const signature = await snsSignature(
-      knobs.bad_signature ? { ...envelope, Message: `${envelope.Message} ` } : envelope,
+      forgery.badSignature ? { ...envelope, Message: `${envelope.Message} ` } : envelope,
       version,
     );
-    const certificate = knobs.foreign_cert_url
+    const certificate = forgery.foreignCertificate
       ? `https://sns.us-east-1.amazonaws.com.example.net${CERTIFICATE_PATH}`
       : this.certificateUrl;
     return {

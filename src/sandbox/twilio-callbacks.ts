@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import { callWebhook } from "./caller.ts";
+import { strike, TWILIO_CALLBACK_FAULTS } from "./faults.ts";
 import type { Moment, SandboxMessage } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { twilioSignature } from "./twilio-signature.ts";
@@ -14,6 +15,8 @@ interface Planned {
   readonly url: string;
   readonly fields: Form;
   readonly last: boolean;
+  /** From 0 to 1, drawn when it was planned: what strikes then does not depend on how fast callbacks are answered. */
+  readonly drawn: number;
 }
 
 /** Signed posts to the house, and the ways in which they go wrong. */
@@ -22,20 +25,24 @@ export class TwilioCallbacks {
   readonly #agenda: Agenda;
   readonly #knobs: Knobs;
   readonly #authToken: string;
+  readonly #random: () => number;
   /** By sid: a callback that waits for its successor to overtake it. */
   readonly #held = new Map<string, Planned>();
 
-  constructor(plan: { clock: Clock; agenda: Agenda; knobs: Knobs; authToken: string }) {
+  constructor(plan: { clock: Clock; agenda: Agenda; knobs: Knobs; random: () => number; authToken: string }) {
     this.#clock = plan.clock;
     this.#agenda = plan.agenda;
     this.#knobs = plan.knobs;
     this.#authToken = plan.authToken;
+    this.#random = plan.random;
   }
 
   /** Enters one callback for each moment; the mode that holds when a moment comes decides what is sent. */
   plan(message: SandboxMessage, moments: readonly Moment[], url: string, fieldsOf: (moment: Moment) => Form): void {
+    const draws = Object.keys(this.#knobs.twilio.callbackFaultRates).length > 0;
     moments.forEach((moment, index) => {
-      const planned = { message, moment, url, fields: fieldsOf(moment), last: index === moments.length - 1 };
+      const drawn = draws ? this.#random() : 1;
+      const planned = { message, moment, url, fields: fieldsOf(moment), last: index === moments.length - 1, drawn };
       this.#agenda.at(moment.at, message.provider_id, () => this.#due(planned));
     });
   }
@@ -55,7 +62,8 @@ export class TwilioCallbacks {
     const { message, moment } = planned;
     if (!message.moments.includes(moment)) return;
     const knobs = this.#knobs.twilio;
-    switch (knobs.callbacks) {
+    const drawn = strike(knobs.callbackFaultRates, TWILIO_CALLBACK_FAULTS, () => planned.drawn);
+    switch (knobs.callbacks === "on" ? drawn : knobs.callbacks) {
       case "off":
         return;
       case "delay":

@@ -1,9 +1,10 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { isOut, strike, TWILIO_MESSAGE_FAULTS, TWILIO_REQUEST_FAULTS, takeFailure, takeTime } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
-import { isOut, type Knobs, TWILIO_WALK, takeFailure, takeTime } from "./knobs.ts";
+import { type Knobs, TWILIO_WALK, type TwilioKnobs } from "./knobs.ts";
 import { seededHex } from "./seeded-random.ts";
 import { type Form, TwilioCallbacks } from "./twilio-callbacks.ts";
 import { codeOfStatus, MAGIC_NUMBERS, twilioError } from "./twilio-errors.ts";
@@ -12,6 +13,16 @@ const E164 = /^\+[1-9]\d{6,14}$/;
 const LONGEST_BODY = 1600;
 const STOP_WORDS = /^(stop|stopall|unsubscribe|cancel|end|quit|optout|revoke)$/;
 const START_WORDS = /^(start|yes|unstop)$/;
+const MALFORMED: Readonly<Record<string, TwilioKnobs["malformed"]>> = {
+  malformed_json: "json",
+  malformed_structure: "structure",
+};
+/** How texts end that a share of failures strikes. */
+const DRAWN_ENDS = {
+  failed: { status: "failed", code: 30_008 },
+  undelivered: { status: "undelivered", code: 30_003 },
+  canceled: { status: "canceled", code: undefined },
+} as const;
 const MOST_LISTED = 1000;
 /** Resources outlive the inbox, which is short and may be emptied. */
 const MOST_KEPT = 50_000;
@@ -84,14 +95,25 @@ export class TwilioSimulator {
     if (failure)
       return twilioError(failure.status, failure.code === undefined ? codeOfStatus(failure.status) : failure.code);
     if (knobs.errorRate > 0 && this.#random() < knobs.errorRate) return twilioError(500, 20500);
+    const fault = strike(knobs.faultRates, TWILIO_REQUEST_FAULTS, this.#random);
+    if (fault === "reset") return "cut";
+    if (fault === "silence") return fault;
+    if (/^\d/.test(fault ?? "")) return twilioError(Number(fault), codeOfStatus(Number(fault)));
     if (asked.headers.authorization !== this.#credentials()) return twilioError(401, 20003);
     if (!this.#gauge.admit(1, knobs.ratePerSecond)) return twilioError(429, 20429);
-    if (asked.path === `${this.#path}.json`) return asked.method === "POST" ? this.#create(asked) : this.#list(asked);
+    const malformed = knobs.malformed ?? MALFORMED[fault ?? ""] ?? null;
+    if (asked.path === `${this.#path}.json`) {
+      if (asked.method !== "POST") return garbled(malformed) ?? this.#list(asked);
+      const created = this.#create(asked);
+      if (fault === "cut_after_create") return "cut";
+      return (typeof created === "object" && created.status < 300 ? garbled(malformed, 201) : undefined) ?? created;
+    }
     const sid = asked.path.startsWith(`${this.#path}/`)
       ? /^((SM|MM)[0-9a-f]{32})\.json$/.exec(asked.path.slice(this.#path.length + 1))?.[1]
       : undefined;
     const message = sid === undefined ? undefined : this.#find(sid);
-    return message && asked.method === "GET" ? { status: 200, json: this.#resource(message) } : twilioError(404, 20404);
+    if (!message || asked.method !== "GET") return twilioError(404, 20404);
+    return garbled(malformed) ?? { status: 200, json: this.#resource(message) };
   }
 
   /** A text from a person to the house, with a valid signature. Answers what the webhook answered. */
@@ -184,8 +206,9 @@ export class TwilioSimulator {
   }
 
   #walk(to: string): Moment[] {
-    const { finalStatus, stuckAt, stepSeconds } = this.#knobs.twilio;
-    const end = finalStatus[to];
+    const { finalStatus, stuckAt, stepSeconds, messageFaultRates } = this.#knobs.twilio;
+    const fault = strike(messageFaultRates, TWILIO_MESSAGE_FAULTS, this.#random);
+    const end = finalStatus[to] ?? (fault === undefined || fault === "stuck" ? undefined : DRAWN_ENDS[fault]);
     const until = end === undefined ? "delivered" : end.status;
     // A refused message fails before it leaves; one that the carrier gives up on had been sent.
     const way: string[] =
@@ -198,7 +221,7 @@ export class TwilioSimulator {
             : until === "read"
               ? [...TWILIO_WALK, "read"]
               : ["accepted", "queued", "sending", "sent", until];
-    const stuck = stuckAt === null ? -1 : way.indexOf(stuckAt);
+    const stuck = fault === "stuck" ? way.indexOf("sending") : stuckAt === null ? -1 : way.indexOf(stuckAt);
     const reached = stuck < 0 ? way : way.slice(0, stuck + 1);
     const now = this.#clock.now();
     return reached.map((status, index) => ({
@@ -295,6 +318,12 @@ export class TwilioSimulator {
       subresource_uris: { media: `${uri}/Media.json` },
     };
   }
+}
+
+/** An answer that nobody can use, if there is to be one. */
+function garbled(how: TwilioKnobs["malformed"], status = 200): Answer {
+  if (how === "json") return { status, text: '{"sid":"SM', headers: { "content-type": "application/json" } };
+  return how === "structure" ? { status, json: { status: "queued" } } : undefined;
 }
 
 /** `Thu, 24 Aug 2023 05:01:45 +0000` */
