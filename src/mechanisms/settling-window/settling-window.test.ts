@@ -201,3 +201,62 @@ test("a group larger than a second's allowance goes out, and the pace makes up f
   pace.spend(30);
   expect(pace.wait(1)).toBeCloseTo(3);
 });
+
+test("items in a hurry take the next place in the window, and come back first when they were not sent", async () => {
+  const sent: number[] = [];
+  let stopped = false;
+  const arriving = new Map([
+    [2, [100, 101]],
+    [5, [102]],
+  ]);
+  const { unsent } = await sendThroughWindow<number, number>(
+    { clock: new VirtualClock() },
+    {
+      items: numbers(8),
+      window: 1,
+      groupSize: 1,
+      stop: () => stopped,
+      ahead() {
+        const hurried = arriving.get(sent.length) ?? [];
+        arriving.delete(sent.length);
+        return hurried;
+      },
+      async send([item]) {
+        sent.push(item!);
+        stopped = sent.length === 5;
+        return [item!];
+      },
+      settle: async () => {},
+    },
+  );
+  expect(sent).toEqual([0, 1, 100, 101, 2]);
+  expect(unsent).toEqual([102, 3, 4, 5, 6, 7]);
+});
+
+test("an even pace lets items out one after the other, and still keeps every second", async () => {
+  const clock = new VirtualClock();
+  const pace = new Pace(clock, 40, { even: true });
+  const sentAt: number[] = [];
+  while (sentAt.length < 100) {
+    const wait = pace.wait(1);
+    expect(wait).toBeLessThan(0.1);
+    if (wait > 0) await clock.advance(wait);
+    else {
+      pace.spend(1);
+      sentAt.push(clock.monotonic());
+    }
+  }
+  for (const start of sentAt)
+    expect(sentAt.filter((at) => at >= start && at < start + 0.999).length).toBeLessThanOrEqual(40);
+  expect(sentAt.at(-1)! - sentAt[0]!).toBeLessThan(2.7);
+});
+
+test("a pace that knows a hundred thousand items a second remembers moments, not items", () => {
+  const clock = new VirtualClock();
+  const pace = new Pace(clock, 100_000, { even: true });
+  for (let sent = 0; sent < 5_000; sent++) {
+    expect(pace.wait(1)).toBe(0);
+    pace.spend(1);
+  }
+  expect(pace.wait(1)).toBeGreaterThan(0);
+});

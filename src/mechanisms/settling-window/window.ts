@@ -24,6 +24,8 @@ export interface WindowPlan<Item, Answer> {
   settle(pairs: readonly Pair<Item, Answer>[]): Promise<void>;
   /** Asked before each group: true hands out no more. What is out is still awaited and settled. */
   stop?(): boolean;
+  /** Asked before each group: items that came meanwhile and are in a hurry. They go before all others that wait. */
+  ahead?(): readonly Item[];
 }
 
 /**
@@ -53,6 +55,7 @@ class Passage<Item, Answer> {
   readonly #pace: Pace | undefined;
   readonly #resting = new AbortController();
   #next = 0;
+  #ahead: Item[] = [];
   #unsettled = 0;
   #requests = 0;
   #answered: Pair<Item, Answer>[] = [];
@@ -78,22 +81,30 @@ class Passage<Item, Answer> {
         else this.#handOut(size);
       } else if (this.#requests > 0 || this.#settling) await this.#change();
       else if (this.#failure) throw this.#failure.error;
-      else return { unsent: this.#plan.items.slice(this.#next) };
+      else return { unsent: [...this.#ahead, ...this.#plan.items.slice(this.#next)] };
     }
   }
 
   /** How many items may go now: a whole group, or the rest; nothing while the window has no room for it. */
   #nextSize(): number {
     const { items, groupSize, window } = this.#plan;
-    const size = Math.min(groupSize, window, items.length - this.#next);
+    const hurried = this.#plan.ahead?.() ?? [];
+    if (hurried.length > 0) this.#ahead.push(...hurried);
+    const waiting = this.#ahead.length > 0 ? this.#ahead.length : items.length - this.#next;
+    const size = Math.min(groupSize, window, waiting);
     if (size === 0 || this.#stopped || this.#unsettled + size > window) return 0;
     this.#stopped = this.#failure !== undefined || (this.#plan.stop?.() ?? false);
     return this.#stopped ? 0 : size;
   }
 
-  #handOut(size: number): void {
-    const group = this.#plan.items.slice(this.#next, this.#next + size);
+  #take(size: number): readonly Item[] {
+    if (this.#ahead.length > 0) return this.#ahead.splice(0, size);
     this.#next += size;
+    return this.#plan.items.slice(this.#next - size, this.#next);
+  }
+
+  #handOut(size: number): void {
+    const group = this.#take(size);
     this.#unsettled += size;
     this.#pace?.spend(size);
     this.#requests += 1;
