@@ -19,6 +19,7 @@ const TABLES = [
   "unsubscribed_emails_log",
   "email_failures",
   "suppressed_emails",
+  "email_list_optouts",
   "suppressed_phone_numbers",
   "stat_deltas",
   "users",

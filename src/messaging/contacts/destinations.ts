@@ -35,17 +35,30 @@ const REACHABLE: Readonly<Record<Channel, RawBuilder<unknown>>> = {
     from user_push_tokens as method where method.receives_notifications`,
 };
 
+/** For messages of a list: addresses whose owners left it are no destinations. */
+export interface ForList {
+  readonly list?: string;
+}
+
+const onList = ({ list }: ForList) =>
+  list === undefined
+    ? sql`true`
+    : sql`not exists (select 1 from email_list_optouts as gone
+        where lower(gone.email_address) = lower(usable.address) and gone.list = ${list})`;
+
 /** The destinations of any number of users, by sub, with one query. A user without one has no entry. */
 export async function destinationsOf(
   ctx: Pick<Context, "sql">,
   channel: Channel,
   subs: readonly string[],
+  options: ForList = {},
 ): Promise<ReadonlyMap<string, readonly Destination[]>> {
   const found = new Map<string, Destination[]>();
   if (subs.length === 0) return found;
   const { rows } = await sql<Row>`
     select users.sub, method.uid, method.address, method.platform from users
-    join lateral (select * from (${REACHABLE[channel]}) as usable where usable.user_id = users.id) as method on true
+    join lateral (select * from (${REACHABLE[channel]}) as usable
+      where usable.user_id = users.id and ${onList(options)}) as method on true
     where users.sub = any(${[...subs]}::text[]) order by users.id, method.id`.execute(ctx.sql.tables());
   for (const { sub, uid, address, platform } of rows) {
     const destination = platform ? { uid, address, platform } : { uid, address };
@@ -59,11 +72,12 @@ export async function reachableAmong(
   db: ContactTransaction | Kysely<never>,
   channel: Channel,
   userIds: readonly number[],
+  options: ForList = {},
 ): Promise<ReadonlySet<number>> {
   if (userIds.length === 0) return new Set();
   const { rows } = await sql<{ user_id: number }>`
     select distinct usable.user_id from (${REACHABLE[channel]}) as usable
-    where usable.user_id = any(${[...userIds]}::bigint[])`.execute(db);
+    where usable.user_id = any(${[...userIds]}::bigint[]) and ${onList(options)}`.execute(db);
   return new Set(rows.map(({ user_id }) => user_id));
 }
 
@@ -79,9 +93,23 @@ export async function reachableChannels(ctx: Pick<Context, "sql">, sub: string):
   return rows.map(({ channel }) => channel);
 }
 
+/** Why an address is not written to, and with which mails. */
+export interface HeldEmail {
+  readonly reason: EmailReason;
+  readonly scope: EmailScope;
+  /** The lists that its owner left, where they stayed on others; absent, the scope says all. */
+  readonly lists?: readonly string[];
+}
+
+/** Whether a mail of this list, or of none, must not go to the address. */
+export function isHeldBack(held: HeldEmail | undefined, list: string | null): held is HeldEmail {
+  if (held === undefined) return false;
+  return held.scope === "all" || (list !== null && (held.lists?.includes(list) ?? true));
+}
+
 export interface SuppressedAmong {
   /** By the address as it was asked for, whatever its case. */
-  readonly emails: ReadonlyMap<string, { readonly reason: EmailReason; readonly scope: EmailScope }>;
+  readonly emails: ReadonlyMap<string, HeldEmail>;
   readonly phones: ReadonlyMap<string, { readonly reason: PhoneReason }>;
 }
 
@@ -91,16 +119,34 @@ export async function suppressedAmong(
   addresses: { readonly emails?: readonly string[]; readonly phones?: readonly string[] },
 ): Promise<SuppressedAmong> {
   const { emails = [], phones = [] } = addresses;
-  const found = { emails: new Map(), phones: new Map() };
+  const found = { emails: new Map<string, HeldEmail>(), phones: new Map<string, { reason: PhoneReason }>() };
   if (emails.length + phones.length === 0) return found;
-  const { rows } = await sql<{ kind: "emails" | "phones"; address: string; reason: string; scope: string | null }>`
-    select 'emails' as kind, asked.address, held.reason, held.scope
-    from unnest(${[...emails]}::text[]) as asked (address)
-    join suppressed_emails as held on lower(held.email_address) = lower(asked.address)
+  const { rows } = await sql<HeldRow>`
+    with asked as (select distinct address from unnest(${[...emails]}::text[]) as asked (address))
+    select 'suppressed' as kind, asked.address, held.reason, held.scope, null as list
+    from asked join suppressed_emails as held on lower(held.email_address) = lower(asked.address)
     union all
-    select 'phones', held.phone_number, held.reason, null from suppressed_phone_numbers as held
-    where held.phone_number = any(${[...phones]}::text[])`.execute(ctx.sql.tables());
-  for (const { kind, address, reason, scope } of rows)
-    found[kind].set(address, kind === "emails" ? { reason, scope } : { reason });
+    select 'left', asked.address, null, null, gone.list
+    from asked join email_list_optouts as gone on lower(gone.email_address) = lower(asked.address)
+    union all
+    select 'phone', held.phone_number, held.reason, null, null from suppressed_phone_numbers as held
+    where held.phone_number = any(${[...phones]}::text[])
+    order by 1, 5`.execute(ctx.sql.tables());
+  const left = new Map<string, string[]>();
+  for (const { kind, address, reason, scope, list } of rows) {
+    if (kind === "phone") found.phones.set(address, { reason: reason as PhoneReason });
+    else if (kind === "suppressed") found.emails.set(address, { reason: reason as EmailReason, scope });
+    else left.set(address, [...(left.get(address) ?? []), list]);
+  }
+  for (const [address, lists] of left)
+    if (!found.emails.has(address)) found.emails.set(address, { reason: "User", scope: "lists", lists });
   return found;
+}
+
+interface HeldRow {
+  readonly kind: "suppressed" | "left" | "phone";
+  readonly address: string;
+  readonly reason: string;
+  readonly scope: EmailScope;
+  readonly list: string;
 }

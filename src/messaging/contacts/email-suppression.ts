@@ -106,7 +106,7 @@ export async function unsuppressEmails(
   });
 }
 
-async function ownersOfEmails(tx: ContactTransaction, emails: readonly string[]): Promise<readonly number[]> {
+export async function ownersOfEmails(tx: ContactTransaction, emails: readonly string[]): Promise<readonly number[]> {
   const { rows } = await sql<{ user_id: number }>`
     select distinct user_id from user_email_addresses
     where lower(email) in (select lower(email) from unnest(${[...emails]}::text[]) as email)`.execute(tx);
@@ -133,17 +133,30 @@ export async function unsubscribeEmails(
     const wishes = asked.map(({ email, scope = "lists" }) => ({ email, scope, reason: "User" as const }));
     const done = await suppressEmailsIn(tx, change, now, wishes, "user");
     const fresh = done.map(({ outcome }) => outcome === "created");
-    await sql`
-      insert into unsubscribed_emails_log
-        (uid, link_code, email_uid, visitor_id, visitor_known, email_address, suppressed, created_at)
-      select wish.uid, wish.link_code, wish.email_uid, wish.visitor_id, wish.visitor_id is not null, wish.email,
-        wish.suppressed, to_timestamp(${now}::float8)
-      from unnest(
-        ${asked.map(() => newUid("uel"))}::text[], ${asked.map(({ linkCode = null }) => linkCode)}::text[],
-        ${asked.map(({ emailUid = null }) => emailUid)}::text[],
-        ${asked.map(({ visitorId = null }) => visitorId)}::bigint[], ${asked.map(({ email }) => email)}::text[],
-        ${fresh}::boolean[]
-      ) as wish (uid, link_code, email_uid, visitor_id, email, suppressed)`.execute(tx);
+    await noteUnsubscriptions(
+      tx,
+      now,
+      asked.map((wish, index) => ({ ...wish, suppressed: fresh[index]! })),
+    );
     return fresh;
   });
+}
+
+/** Writes down who asked, for support; nothing is decided by it. */
+export async function noteUnsubscriptions(
+  tx: ContactTransaction,
+  now: number,
+  asked: readonly (Unsubscription & { readonly suppressed: boolean })[],
+): Promise<void> {
+  await sql`
+    insert into unsubscribed_emails_log
+      (uid, link_code, email_uid, visitor_id, visitor_known, email_address, suppressed, created_at)
+    select wish.uid, wish.link_code, wish.email_uid, wish.visitor_id, wish.visitor_id is not null, wish.email,
+      wish.suppressed, to_timestamp(${now}::float8)
+    from unnest(
+      ${asked.map(() => newUid("uel"))}::text[], ${asked.map(({ linkCode = null }) => linkCode)}::text[],
+      ${asked.map(({ emailUid = null }) => emailUid)}::text[],
+      ${asked.map(({ visitorId = null }) => visitorId)}::bigint[], ${asked.map(({ email }) => email)}::text[],
+      ${asked.map(({ suppressed }) => suppressed)}::boolean[]
+    ) as wish (uid, link_code, email_uid, visitor_id, email, suppressed)`.execute(tx);
 }

@@ -11,6 +11,8 @@ export type { ContactContext, ContactTransaction } from "./change.ts";
 export {
   type Destination,
   destinationsOf,
+  type HeldEmail,
+  isHeldBack,
   reachableAmong,
   type SuppressedAmong,
   suppressedAmong,
@@ -39,6 +41,7 @@ export {
 } from "./email-suppression.ts";
 export { errors } from "./errors.ts";
 export { type EmailFailure, suppressAfterFailure } from "./failures.ts";
+export { chooseLists, heldBack, type ListChoice } from "./list-choices.ts";
 export { type ContactMethods, contactMethodLog, contactMethodsOf, listEmailFailures } from "./listing.ts";
 export {
   disablePushToken,

@@ -5,8 +5,10 @@ import { type ContactsHouse, openContacts } from "./contacts.fixture.ts";
 import {
   addEmails,
   addPhones,
+  chooseLists,
   contactMethodsOf,
   destinationsOf,
+  isHeldBack,
   optIn,
   optOut,
   reachableAmong,
@@ -279,4 +281,46 @@ test("an address in another script is the same address however it is written, wh
   const failure = { type: "Bounce", extra: "Permanent/General" } as const;
   await suppressAfterFailure(house.ctx, [{ ...failure, email: "ada@bücher.example" }]);
   expect([...(await destinationsOf(house.ctx, "email", ["ada"]))]).toEqual([]);
+});
+
+test("whoever stays on one list of two gets its mails, codes, and nothing of the other; bounces hold whatever is chosen", async () => {
+  await house.people("ada");
+  await addEmails(house.ctx, [email("ada", "A@example.com")]);
+  const choose = (...wanted: string[]) =>
+    chooseLists(house.ctx, {
+      email: "a@EXAMPLE.com",
+      lists: ["reminders", "announcements"],
+      wanted,
+      emailUid: "crl_em_1",
+      scope: "lists",
+    });
+  const blocked = async () => {
+    const held = (await suppressedAmong(house.ctx, { emails: ["a@example.com"] })).emails.get("a@example.com");
+    return ["reminders", "announcements", null].filter((list) => isHeldBack(held, list));
+  };
+  const reached = async (list?: string) => (await destinationsOf(house.ctx, "email", ["ada"], { list })).size;
+  await choose("announcements");
+  await choose("announcements");
+  expect([await blocked(), await reached(), await reached("reminders"), await reached("announcements")]).toEqual([
+    ["reminders"],
+    1,
+    0,
+    1,
+  ]);
+  await choose();
+  expect([await blocked(), await reached()]).toEqual([["reminders", "announcements"], 0]);
+  expect(await house.query("select 1 from email_list_optouts")).toEqual([]);
+  await choose("reminders");
+  expect([await blocked(), await reached("reminders")]).toEqual([["announcements"], 1]);
+  await choose("reminders", "announcements");
+  expect([await blocked(), await reached("announcements")]).toEqual([[], 1]);
+  expect(house.reminders).toEqual(["+ada email:email_added", "-ada email:user", "+ada email:email_added"]);
+  expect(await house.query("select suppressed from unsubscribed_emails_log order by id")).toEqual([
+    { suppressed: false },
+    { suppressed: true },
+    { suppressed: false },
+  ]);
+  await suppressAfterFailure(house.ctx, [{ type: "Bounce", email: "a@example.com", extra: "Permanent/General" }]);
+  await choose("reminders", "announcements");
+  expect(await blocked()).toEqual(["reminders", "announcements", null]);
 });

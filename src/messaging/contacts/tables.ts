@@ -63,6 +63,13 @@ export interface ContactTables {
     note: string | null;
     created_at: Timestamp;
   };
+  email_list_optouts: {
+    id: Generated<number>;
+    uid: string;
+    email_address: string;
+    list: string;
+    created_at: Timestamp;
+  };
   suppressed_phone_numbers: {
     id: Generated<number>;
     uid: string;
@@ -200,6 +207,20 @@ create table unsubscribed_emails_log (
 );
 create index unsubscribed_emails_log_by_visitor on unsubscribed_emails_log (visitor_id);
 create index unsubscribed_emails_log_by_link on unsubscribed_emails_log (link_code);
+`,
+  },
+  {
+    number: 2,
+    name: "let people leave single lists",
+    up: `
+create table email_list_optouts (
+  id bigint generated always as identity primary key,
+  uid text not null unique,
+  email_address text not null,
+  list text not null,
+  created_at timestamptz not null
+);
+create unique index email_list_optouts_of_address on email_list_optouts (lower(email_address), list);
 `,
   },
 ];

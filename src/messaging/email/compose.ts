@@ -1,7 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import { bareAddress, type EmailMessage } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
-import type { SuppressedAmong } from "../contacts/service.ts";
+import { isHeldBack, type SuppressedAmong } from "../contacts/service.ts";
 import {
   brandOf,
   composeMail,
@@ -43,7 +43,7 @@ export async function writeMail(
   suppressed: SuppressedAmong["emails"],
 ): Promise<Written> {
   const held = suppressed.get(attempt.email);
-  if (held?.scope === "all") return unwritten("Suppressed", "Suppressed", held.reason);
+  if (isHeldBack(held, null)) return unwritten("Suppressed", "Suppressed", held.reason);
   let prepared: ReturnType<typeof prepareMail>;
   try {
     prepared = prepareMail(attempt.template, attempt.template_parameters, brandOf(ctx.config));
@@ -51,7 +51,7 @@ export async function writeMail(
     return refusalOf(error);
   }
   const { template, lifetime, html, text } = prepared;
-  if (held && template.list !== null) return unwritten("Suppressed", "Suppressed", held.reason);
+  if (isHeldBack(held, template.list)) return unwritten("Suppressed", "Suppressed", held.reason);
   const now = ctx.clock.now();
   if (lifetime !== undefined && now - attempt.initially_queued_at > lifetime)
     return unwritten("Expired", "Expired", `older than ${lifetime} s`);

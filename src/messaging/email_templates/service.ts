@@ -17,10 +17,11 @@ export { type Brand, brandOf } from "./brand.ts";
 export { composeMail } from "./composer.ts";
 export { type Envelope, mailFor } from "./envelope.ts";
 export { errors } from "./errors.ts";
+export { LISTS, type List } from "./lists.ts";
 export type { Mail, Mailbox } from "./mail.ts";
 export { composeMime } from "./mime.ts";
 export { code, hours, line, mailbox, moment, prose, timezone, webUrl } from "./parameters.ts";
-export { type Attachment, defineTemplate, type List, type Rendered, type Template } from "./template.ts";
+export { type Attachment, defineTemplate, type Rendered, type Template } from "./template.ts";
 
 /** A template with parameters that fit it. */
 export interface PreparedMail extends Rendered {

@@ -1,11 +1,9 @@
 import type { z } from "zod";
 import type { Brand } from "./brand.ts";
 import { inFrame, inTextFrame } from "./layout.ts";
+import type { List } from "./lists.ts";
 import { type Html, type Text, type Value, writer } from "./markup.ts";
 import { type HtmlPen, htmlPen, type TextPen, textPen } from "./pen.ts";
-
-/** Mails that people can leave one by one; `null` instead of a list means a mail that only its cause can prevent. */
-export type List = "reminders" | "announcements";
 
 export interface Attachment {
   readonly filename: string;
