@@ -13,3 +13,4 @@ export type { Attempt } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { decideFailures, handleFailures, type Verdict } from "./policy.ts";
 export { readToken, type UnsubscribeWish, unsubscribeUrl } from "./unsubscribe-token.ts";
+export { whereIs } from "./where.ts";

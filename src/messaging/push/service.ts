@@ -1,5 +1,5 @@
 export { afterFailures, afterSuccesses } from "./callbacks.ts";
-export { type Callback, type CheckEntry, type Contents, SendEntry } from "./entries.ts";
+export type { Callback, CheckEntry, Contents, SendEntry } from "./entries.ts";
 export {
   acceptPushes,
   enqueuePushes,
@@ -12,3 +12,4 @@ export {
 export { coldSetInfo, hotListInfo, sendQueueInfo } from "./overview.ts";
 export { retryOrAbandon, type Verdict } from "./policy.ts";
 export { type FailureStory, readFailure, readSuccess, type SuccessStory } from "./story.ts";
+export { whereIs } from "./where.ts";

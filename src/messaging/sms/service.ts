@@ -13,3 +13,4 @@ export {
 export type { SmsEntry } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { decideFailures, type Verdict } from "./policy.ts";
+export { whereIs } from "./where.ts";

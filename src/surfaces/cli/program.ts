@@ -11,6 +11,7 @@ import { migrateCommand } from "./migrate.ts";
 import { opener, openKeyspace } from "./open.ts";
 import { locksCommand, quarantineCommand } from "./repair.ts";
 import { runCommands } from "./run.ts";
+import { traceCommand } from "./trace.ts";
 import { usersCommand } from "./users.ts";
 
 const INTRODUCTION = `The three commands to know:
@@ -36,6 +37,7 @@ export function program(io: Io): Command {
     locksCommand(open, io),
     quarantineCommand(open, io),
     usersCommand(open, io),
+    traceCommand(open, io),
     keysCommand(openKeyspace(io), {
       print: io.out,
       exit: (status) => {

@@ -1,0 +1,27 @@
+import type { Context } from "../../jobs/context.ts";
+import { lookFor, type Sighting, type Station } from "../../mechanisms/message-log/index.ts";
+import { keys } from "./keys.ts";
+
+const STATIONS: readonly Station[] = [
+  { kind: "list", key: keys.toSend(), state: "waits to be sent" },
+  { kind: "list", key: keys.sendPurgatory(), state: "is being sent" },
+  { kind: "zset", key: keys.retrying(), state: "waits for its next try", score: "due" },
+  {
+    kind: "pending",
+    key: keys.pending(),
+    state: "is with the provider; news of it is awaited",
+    score: "due",
+    hash: (sid) => keys.pendingItem({ sid }),
+    since: "message_resource_last_updated_at",
+  },
+  { kind: "ids", type: "list", key: keys.recovery(), state: "waits for the provider to be asked about it" },
+  { kind: "ids", type: "list", key: keys.recoveryPurgatory(), state: "is being asked about" },
+  { kind: "ids", type: "list", key: keys.event(), state: "has news that waits to be worked in" },
+  { kind: "ids", type: "list", key: keys.eventPurgatory(), state: "has news that is being worked in" },
+  { kind: "ids", type: "zset", key: keys.early(), state: "has news that came early and waits" },
+];
+
+/** Where these texts are now. */
+export function whereIs(ctx: Pick<Context, "redis">, uids: readonly string[]): Promise<readonly Sighting[]> {
+  return lookFor(ctx, "sms", STATIONS, uids);
+}
