@@ -1,0 +1,98 @@
+import { parse } from "node:querystring";
+import { fastify } from "fastify";
+import { domains } from "../../src/domains.ts";
+import { settings as accessSettings } from "../../src/infrastructure/access/settings.ts";
+import { type Context, JobQueue, RecurringSet } from "../../src/jobs/index.ts";
+import { AlertRecorder } from "../../src/kernel/alerts.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { Config } from "../../src/kernel/config.ts";
+import { Catalogue } from "../../src/kernel/keyspace/index.ts";
+import { openLog } from "../../src/kernel/log.ts";
+import { Metrics } from "../../src/kernel/metrics.ts";
+import { openRedis, Subscriber } from "../../src/kernel/redis/index.ts";
+import type { Sql } from "../../src/kernel/sql/index.ts";
+import { Locks } from "../../src/mechanisms/lock/index.ts";
+import { settings as roomSettings } from "../../src/messaging/sms/settings.ts";
+import type { Providers } from "../../src/providers/index.ts";
+import { emailSettings, smsSettings } from "../../src/providers/settings.ts";
+import { buildServer } from "../../src/surfaces/http/index.ts";
+
+/** What the measuring process tells the one that serves. */
+export interface ServerPlan {
+  readonly side: "ours" | "bare";
+  readonly socketPath: string;
+  readonly authToken: string;
+  readonly publicUrl: string;
+  readonly topicArn: string;
+  readonly snsUrl: string;
+}
+
+/** Our whole server with its real log and measurements. It has no SQL: whoever asked for it would fail. */
+async function ours(plan: ServerPlan) {
+  const redis = openRedis({ kind: "socket", path: plan.socketPath });
+  await redis.ready();
+  const config = new Config([]).with(
+    [accessSettings.rootSecret, "a root secret for measuring, long enough"],
+    [smsSettings.twilioAuthToken, plan.authToken],
+    [roomSettings.publicUrl, plan.publicUrl],
+    [emailSettings.provider, ["ses"]],
+    [emailSettings.snsTopicArns, [plan.topicArn]],
+    [emailSettings.snsBaseUrl, plan.snsUrl],
+  );
+  const base = {
+    clock: systemClock,
+    config,
+    log: openLog({ level: "info", pretty: false }),
+    alerts: new AlertRecorder(),
+    metrics: new Metrics(),
+    redis,
+    cacheRedis: redis,
+    subscriber: new Subscriber(redis, systemClock),
+    sql: new Proxy({} as Sql, {
+      get() {
+        throw new Error("a webhook asked for SQL");
+      },
+    }),
+    hostname: "web-bench-1",
+  };
+  const rooms = domains.filter(({ name }) => ["users", "access", "contacts", "sms", "email"].includes(name));
+  const runners = domains.flatMap((room) => room.runners ?? []);
+  const recurring = new RecurringSet(
+    domains.flatMap((room) => room.recurring ?? []),
+    "UTC",
+  );
+  const jobs = new JobQueue(base, { runners, recurring });
+  const ctx: Context = {
+    ...base,
+    jobs,
+    locks: new Locks(base),
+    catalogue: new Catalogue(domains),
+    providers: {} as Providers,
+  };
+  return buildServer(ctx, rooms);
+}
+
+/** What a team would write first: a route, a parser of its body, an answer. No log, no hooks, no checks, nothing kept. */
+function bare() {
+  const app = fastify({ bodyLimit: 1_048_576 });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
+    done(null, parse(body as string)),
+  );
+  app.addContentTypeParser("text/plain", { parseAs: "string" }, (_request, body, done) => {
+    const { Message, ...envelope } = JSON.parse(body as string) as { Message: string };
+    done(null, { ...envelope, Message: JSON.parse(Message) });
+  });
+  for (const path of ["/api/1/sms/webhook", "/api/1/emails/sns-mail"])
+    app.post(path, (_request, reply) => void reply.code(200).send());
+  return app;
+}
+
+process.on("message", async (message: ServerPlan | "cpu" | "stop") => {
+  if (message === "cpu") return void process.send!({ cpu: process.cpuUsage() });
+  if (message === "stop") return process.exit(0);
+  const app = message.side === "ours" ? await ours(message) : bare();
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const [{ port } = { port: 0 }] = app.addresses();
+  process.send!({ port });
+});
