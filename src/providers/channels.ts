@@ -1,5 +1,5 @@
 import type { EmailMessage, EmailOutcome, EmailProvider, EmailQuota } from "./email.ts";
-import { type Carried, type ChainContext, ProviderChain, unconfigured } from "./provider-chain.ts";
+import { type Carried, type ChainContext, ProviderChain, told, unconfigured } from "./provider-chain.ts";
 import type { PushMessage, PushProvider, ReceiptOutcome, TicketOutcome } from "./push.ts";
 import type { SmsFetchOutcome, SmsListOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
 
@@ -16,12 +16,12 @@ export class PushChannel implements PushProvider {
   }
 
   async send(messages: readonly PushMessage[]): Promise<Carried<TicketOutcome>[]> {
-    const { result, provider } = await this.#chain.carry(
+    const { result, ...how } = await this.#chain.carry(
       (one) => one.send(messages),
       (outcomes) => outcomes,
       () => messages.map((): TicketOutcome => ({ ...unconfigured("ClientErrorOther"), ticket: null })),
     );
-    return result.map((outcome) => ({ ...outcome, provider }));
+    return result.map((outcome) => told(outcome, how));
   }
 
   receipts(ids: readonly string[], carrier?: string | null): Promise<Map<string, ReceiptOutcome>> {
@@ -43,12 +43,12 @@ export class SmsChannel implements SmsProvider {
   }
 
   async create(message: { to: string; body: string; statusCallback?: string }): Promise<Carried<SmsOutcome>> {
-    const { result, provider } = await this.#chain.carry(
+    const { result, ...how } = await this.#chain.carry(
       (one) => one.create(message),
       (outcome) => [outcome],
       (): SmsOutcome => unconfigured("ClientErrorOther"),
     );
-    return { ...result, provider };
+    return told(result, how);
   }
 
   fetch(sid: string, carrier?: string | null): Promise<SmsFetchOutcome> {
@@ -84,12 +84,12 @@ export class EmailChannel implements EmailProvider {
   }
 
   async send(message: EmailMessage): Promise<Carried<EmailOutcome>> {
-    const { result, provider } = await this.#chain.carry(
+    const { result, ...how } = await this.#chain.carry(
       (one) => one.send(message),
       (outcome) => [outcome],
       (): EmailOutcome => unconfigured("SESClientError"),
     );
-    return { ...result, provider };
+    return told(result, how);
   }
 
   /** The preferred provider's, since the pace is set for the usual case. */

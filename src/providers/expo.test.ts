@@ -153,7 +153,11 @@ describe("the Expo client on the wire", () => {
     const gone = await startServer(isSilent);
     await gone.close();
     const [outcome] = await expoAt(gone.url).provider.send([message]);
-    expect(outcome).toMatchObject({ identifier: "NetworkError", extra: expect.stringContaining("ECONNREFUSED") });
+    expect(outcome).toMatchObject({
+      identifier: "NetworkError",
+      extra: expect.stringContaining("ECONNREFUSED"),
+      untaken: true,
+    });
   });
 
   test("does not follow a redirect, which would carry the token elsewhere", async () => {

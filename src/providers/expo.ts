@@ -138,7 +138,10 @@ export class ExpoPush implements PushProvider {
       timeout,
     };
     const answer = await exchange(request, { clock });
-    if (!answer.ok) return { ...failed("NetworkError", true, answer.error), backoff: true, outage: true };
+    if (!answer.ok) {
+      const untaken = answer.unreached ? { untaken: true as const } : {};
+      return { ...failed("NetworkError", true, answer.error), backoff: true, outage: true, ...untaken };
+    }
     const { status } = answer;
     const body = jsonOf(answer.body);
     if (status === 429) return { ...failed("ClientError429", true, "hard"), backoff: true };

@@ -17,6 +17,22 @@ export interface Failure<Identifier extends string> {
   readonly backoff?: true;
   /** The provider itself is in trouble: counts towards its circuit. */
   readonly outage?: true;
+  /** It was surely not taken, so that another provider may have it at once: nothing arrives twice. */
+  readonly untaken?: true;
+}
+
+const CONNECTING = new Set(["connect", "getaddrinfo"]);
+const NO_CONNECTION =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|\w*_CERT\w*|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+)$/;
+
+/** Whether an error came before anything was said: no address, no connection, or no trust in who answered. */
+export function cameBeforeTheRequest(error: unknown): boolean {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const { code, originalCode, syscall } = at as NodeJS.ErrnoException & { readonly originalCode?: unknown };
+    if (syscall !== undefined && CONNECTING.has(syscall)) return true;
+    if ([code, originalCode].some((each) => typeof each === "string" && NO_CONNECTION.test(each))) return true;
+  }
+  return false;
 }
 
 const LONGEST_EXTRA = 2_000;

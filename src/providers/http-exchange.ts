@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import { errorText } from "./failure.ts";
+import { cameBeforeTheRequest, errorText } from "./failure.ts";
 
 /** A request and its answer, whole, within a time limit. */
 export interface Exchange {
@@ -15,8 +15,8 @@ export interface Exchange {
 
 export type Answer =
   | { readonly ok: true; readonly status: number; readonly headers: Headers; readonly body: Buffer }
-  /** Nothing that can be trusted came back; the other side may have acted all the same. */
-  | { readonly ok: false; readonly error: string; readonly tooLong?: true };
+  /** Nothing that can be trusted came back; the other side may have acted all the same, unless it was not reached. */
+  | { readonly ok: false; readonly error: string; readonly tooLong?: true; readonly unreached?: true };
 
 export type Fetch = typeof fetch;
 
@@ -51,7 +51,8 @@ export async function exchange(request: Exchange, surroundings: ExchangeSurround
     if (body === undefined) return { ok: false, error: "the answer is too long", tooLong: true };
     return { ok: true, status: response.status, headers: response.headers, body };
   } catch (error) {
-    return { ok: false, error: errorText(late.signal.aborted ? late.signal.reason : error) };
+    if (late.signal.aborted) return { ok: false, error: errorText(late.signal.reason) };
+    return { ok: false, error: errorText(error), ...(cameBeforeTheRequest(error) ? { unreached: true } : {}) };
   } finally {
     answered.abort();
   }

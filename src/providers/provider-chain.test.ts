@@ -82,9 +82,12 @@ describe("the providers of a channel", () => {
     const [first, second] = [new Scripted("first"), new Scripted("second", false)];
     const channel = new EmailChannel(ctx, [first, second]);
     first.answer = down;
-    await times(CIRCUIT_THRESHOLD, async () =>
+    await times(CIRCUIT_THRESHOLD - 1, async () =>
       expect(await channel.send(mail)).toEqual({ ...down, provider: "first" }),
     );
+    // The last one comes back without a word of waiting: the next mail goes elsewhere.
+    const { backoff: _, ...last } = down;
+    expect(await channel.send(mail)).toEqual({ ...last, provider: "first" });
     expect(second.calls).toBe(0);
     expect(await channel.send(mail)).toMatchObject({ ok: true, provider: "second", hasReceipts: false });
     expect(first.calls).toBe(CIRCUIT_THRESHOLD);
@@ -115,6 +118,25 @@ describe("the providers of a channel", () => {
       provider: "first",
       retryable: true,
     });
+    expect(second.calls).toBe(0);
+  });
+
+  test("a message that was surely not taken goes to the next one in the same breath, and the outage is noted", async () => {
+    const [first, second] = [new Scripted("first"), new Scripted("second")];
+    first.answer = failure({ identifier: "SESNetworkError", outage: true, untaken: true });
+    const channel = new EmailChannel(ctx, [first, second]);
+    expect(await channel.send(mail)).toMatchObject({ ok: true, provider: "second" });
+    expect(await errorsOf("first")).toBe(1);
+    second.answer = failure({ outage: true });
+    expect(await channel.send(mail)).toMatchObject({ ok: false, provider: "second" });
+    second.answer = failure({ outage: true, untaken: true });
+    expect(await channel.send(mail)).toMatchObject({ ok: false, provider: "first", untaken: true });
+  });
+
+  test("what one provider calls impossible is not tried on the next", async () => {
+    const [first, second] = [new Scripted("first"), new Scripted("second")];
+    first.answer = failure({ identifier: "SESClientError", subidentifier: "MessageRejected", retryable: false });
+    expect(await new EmailChannel(ctx, [first, second]).send(mail)).toEqual({ ...first.answer, provider: "first" });
     expect(second.calls).toBe(0);
   });
 
@@ -241,6 +263,24 @@ describe("what was carried is asked about where it is known", () => {
     first.answer = undefined;
     const outcomes = await channel.send(batch);
     expect(outcomes.at(-1)).toEqual({ ok: true, ticket: ticket("first:99"), provider: "first" });
+  });
+
+  test("a batch goes to the next provider only when none of it was taken", async () => {
+    const [first, second] = [pushNamed("first"), pushNamed("second")];
+    const channel = new PushChannel(ctx, [first, second]);
+    const batch = ["a", "b"].map((to) => ({ to, title: "t", body: "b" }));
+    const untaken: TicketOutcome = {
+      ...failure({ outage: true, untaken: true }),
+      identifier: "NetworkError",
+      ticket: null,
+    };
+    first.answer = untaken;
+    expect(await channel.send(batch)).toMatchObject([{ provider: "second" }, { provider: "second" }]);
+    first.send = async () => [untaken, { ok: true, ticket: ticket("first:b") }];
+    expect(await channel.send(batch)).toMatchObject([
+      { ok: false, provider: "first" },
+      { ok: true, provider: "first" },
+    ]);
   });
 
   test("texts are looked up where they were created, and an outage there is noted", async () => {

@@ -9,9 +9,14 @@ import { CIRCUIT_THRESHOLD, CIRCUIT_WINDOW, providerKeys } from "./keys.ts";
  * What is authoritative is each provider's circuit, in Redis and the same for all processes: ten outages within five
  * minutes open it, and only time closes it. A call goes to the first provider whose circuit is closed. When all are open
  * it goes to the first one all the same: a message that nobody tries is certainly not delivered, and the outcome says
- * that it may be tried again. A call moves on to the next provider within itself only when the first one refused our
- * credentials, because then the message was surely not taken; after an outage it may have been, and trying elsewhere
- * could deliver it twice. A crash loses at most the note of one outage. Without Redis every circuit counts as closed.
+ * that it may be tried again.
+ *
+ * A call moves on to the next provider within itself only when the message was surely not taken: the provider refused our
+ * credentials, could not be reached at all, or said itself that it is closed. After any other outage the message may have
+ * been taken, and trying elsewhere could deliver it twice; it comes back, and its retry goes to whoever is up by then. A
+ * refusal of the message itself is final: what one provider calls impossible is not tried on the next.
+ *
+ * A crash loses at most the note of one outage. Without Redis every circuit counts as closed.
  */
 export class ProviderChain<P extends { readonly name: string }> {
   readonly #ctx: ChainContext;
@@ -41,21 +46,24 @@ export class ProviderChain<P extends { readonly name: string }> {
     return this.#links.map(({ provider }) => provider);
   }
 
-  /** Has a provider do it, and says which. `outcomes` finds what the circuit must know in the result. */
+  /**
+   * Has a provider do it, and says which. `outcomes` finds what the circuit must know in the result. `relieved`: its
+   * circuit is open now and another takes over, so whoever sends need not wait before the next message.
+   */
   async carry<R>(
     call: (provider: P) => Promise<R>,
     outcomes: (result: R) => Iterable<Outcome>,
     withoutProvider: () => R,
-  ): Promise<{ readonly result: R; readonly provider: string | null }> {
+  ): Promise<{ readonly result: R; readonly provider: string | null; readonly relieved: boolean }> {
     let refused: { readonly result: R; readonly provider: string } | undefined;
     for (const link of await this.#order()) {
       const carried = await this.#call(link, call, outcomes);
-      if (!carried.refusesUs) return carried;
+      if (!carried.untaken) return { ...carried, relieved: link.open && this.#links.some(({ open }) => !open) };
       refused ??= carried;
     }
-    if (refused) return refused;
+    if (refused) return { ...refused, relieved: false };
     this.#tell("none", `${this.#channel} has no provider: its messages wait until one is configured`);
-    return { result: withoutProvider(), provider: null };
+    return { result: withoutProvider(), provider: null, relieved: false };
   }
 
   /** Asks about what a provider already took: nobody else knows it. An unknown name means the preferred provider. */
@@ -77,7 +85,8 @@ export class ProviderChain<P extends { readonly name: string }> {
     if (failures.some((outcome) => !outcome.ok && outcome.outage)) await this.#note(link);
     const refusesUs = failures.length > 0 && failures.every((outcome) => !outcome.ok && outcome.credentials);
     if (refusesUs) this.#tell(name, `${name} refuses our credentials for ${this.#channel}; its messages are put back`);
-    return { result, provider: name, refusesUs };
+    const untaken = failures.length > 0 && failures.every(isUntaken);
+    return { result, provider: name, untaken };
   }
 
   /** Closed circuits first, open ones as the last resort. A lone provider needs no look at its circuit. */
@@ -133,6 +142,8 @@ export type Carried<O> = O & { readonly provider: string | null };
 
 type Outcome = { readonly ok: true } | Failure<string>;
 
+const isUntaken = (outcome: Outcome) => !outcome.ok && (outcome.credentials === true || outcome.untaken === true);
+
 interface Link<P> {
   readonly provider: P;
   readonly breaker: CircuitBreaker;
@@ -144,6 +155,16 @@ interface Link<P> {
 /** Seconds that a process trusts what it read of a circuit, so that a busy channel does not ask for every message. */
 const FRESH = 1;
 const TELL_EVERY = 3600;
+
+/** An outcome as the channel tells it: who carried, and no word of waiting where another provider takes over. */
+export function told<O extends { readonly ok: boolean }>(
+  outcome: O,
+  { provider, relieved }: { readonly provider: string | null; readonly relieved: boolean },
+): Carried<O> {
+  if (!relieved || outcome.ok) return { ...outcome, provider };
+  const { backoff: _, ...rest } = outcome as O & { readonly backoff?: true };
+  return { ...(rest as unknown as O), provider };
+}
 
 /** What a message meets that no provider was configured for: nothing is wrong with it, so it waits. */
 export function unconfigured<I extends string>(identifier: I): Failure<I> {

@@ -149,6 +149,7 @@ describe("the SES client on the wire", () => {
       subidentifier: "ConnectionError",
       retryable: true,
       backoff: true,
+      untaken: true,
     });
   });
 

@@ -9,7 +9,7 @@ import {
   type EmailQuota,
   QUOTA_LIFE,
 } from "./email.ts";
-import { errorText, extraOf } from "./failure.ts";
+import { cameBeforeTheRequest, errorText, extraOf } from "./failure.ts";
 
 export interface SesOptions {
   readonly region: string;
@@ -41,6 +41,8 @@ const REFUSED_KEYS = new Set([
   "MissingAuthenticationTokenException",
   "AccessDeniedException",
 ]);
+/** The SDK has one name for all that is late; only its sentence tells that there was no connection yet. */
+const NO_CONNECTION_IN_TIME = /did not establish a connection/;
 const CONNECTION_CODE = /^(E[A-Z_]+|CERT_.*|UND_ERR_.*|.*_CERT.*|ERR_(TLS|SSL)_.*)$/;
 
 /** Amazon SES, through version 2 of its API. */
@@ -142,7 +144,7 @@ function failed(
   code: string,
   retryable: boolean,
   extra: string,
-  flags: Partial<Pick<EmailFailure, "credentials" | "backoff" | "outage" | "accountStopped">> = {},
+  flags: Partial<Pick<EmailFailure, "credentials" | "backoff" | "outage" | "untaken" | "accountStopped">> = {},
 ): EmailFailure {
   return { ok: false, identifier, subidentifier: code, retryable, extra: extraOf(extra), ...flags };
 }
@@ -160,7 +162,8 @@ export function sesFailure(error: unknown): EmailFailure {
   if (status === 429) return failed("SESTooManyRequestsException", name, true, extra, { backoff: true });
   if (status === 401 || status === 403) return failed("SESClientError", name, false, extra, { credentials: true });
   if (status !== undefined && status >= 300) return failed("SESClientError", name, false, extra);
-  const network = { backoff: true, outage: true } as const;
+  const unreached = NO_CONNECTION_IN_TIME.test(message) || cameBeforeTheRequest(error);
+  const network = { backoff: true, outage: true, ...(unreached ? { untaken: true as const } : {}) } as const;
   if (name === "TimeoutError" || code === "ETIMEDOUT")
     return failed("SESNetworkError", "TimeoutError", true, extra, network);
   // Also after a status of 200: the connection may break within the answer.

@@ -164,13 +164,33 @@ describe("the SMTP client in conversation", () => {
     expect(server.accepted[0]!.mime).toContain("Subject: Hello");
   });
 
+  test("a DKIM signature covers both headers of a one-click unsubscription", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const { server, provider } = await open({}, { dkim: { domainName: "example.com", keySelector: "k1", privateKey } });
+    const headers =
+      "List-Unsubscribe: <https://example.com/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
+    await provider.send({ ...mail, mime: Buffer.concat([Buffer.from(headers), mail.mime]) });
+    const signature = /^DKIM-Signature:([\s\S]*?)\r\n(?!\s)/m.exec(server.accepted[0]!.mime)![1]!;
+    const signed = /[\s;]h=([^;]*);/.exec(signature)![1]!.replaceAll(/\s/g, "").toLowerCase().split(":");
+    expect(signed).toEqual(expect.arrayContaining(["from", "subject", "list-unsubscribe", "list-unsubscribe-post"]));
+  });
+
   test("a server that says nothing is given up", async () => {
     const { server, provider } = await open(
       { onConnect: () => {} },
       // Real time passes in the library's own sockets, so the patience of this test is short.
       { timeout: 0.2 },
     );
-    expect(await provider.send(mail)).toMatchObject({ identifier: "SESNetworkError", retryable: true, outage: true });
+    expect(await provider.send(mail)).toMatchObject({
+      identifier: "SESNetworkError",
+      retryable: true,
+      outage: true,
+      untaken: true,
+    });
     expect(server.accepted).toEqual([]);
   });
 
@@ -183,7 +203,25 @@ describe("the SMTP client in conversation", () => {
       identifier: "SESNetworkError",
       subidentifier: "ConnectionError",
       backoff: true,
+      untaken: true,
     });
+  });
+
+  test("a server that goes away with the mail may have taken it", async () => {
+    let taken = 0;
+    const { server, provider } = await open({
+      onData(stream) {
+        stream.resume();
+        stream.on("end", () => {
+          taken += 1;
+          void server.close();
+        });
+      },
+    });
+    const outcome = await provider.send(mail);
+    expect(outcome).toMatchObject({ ok: false, identifier: "SESNetworkError", outage: true });
+    expect(outcome).not.toHaveProperty("untaken");
+    expect(taken).toBe(1);
   });
 
   test("a server that offers no TLS gets no mail, unless it is on this machine", async () => {

@@ -8,7 +8,7 @@ import {
   type EmailProvider,
   type EmailQuota,
 } from "./email.ts";
-import { errorText } from "./failure.ts";
+import { cameBeforeTheRequest, errorText } from "./failure.ts";
 
 export interface SmtpOptions {
   readonly host: string;
@@ -33,6 +33,16 @@ const CREDENTIAL_REPLIES = new Set([530, 535]);
 const NETWORK_CODES = new Set(["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "EPROXY"]);
 /** Enhanced codes that say the mailbox is not there; other refusals may be a policy that changes. */
 const NO_MAILBOX = /\b5\.(1\.1|1\.10|2\.1)\b/;
+
+/**
+ * What a DKIM signature covers. Spelled out, because the library's own list leaves out the header that makes a
+ * one-click unsubscription valid, which counts only when it is signed.
+ */
+export const SIGNED_HEADERS = [
+  ..."From Sender Reply-To To Cc Subject Date Message-ID In-Reply-To References".split(" "),
+  ..."MIME-Version Content-Type Content-Transfer-Encoding Auto-Submitted X-Carillon-Email-Uid".split(" "),
+  ..."List-Id List-Unsubscribe List-Unsubscribe-Post".split(" "),
+].join(":");
 
 /** Any server that takes mail. Over a pool of connections, one mail a conversation. */
 export class SmtpEmail implements EmailProvider {
@@ -93,10 +103,11 @@ export class SmtpEmail implements EmailProvider {
       requireTLS: !secure && !loopback,
       tls: { rejectUnauthorized: !loopback },
       auth,
-      dkim,
+      dkim: dkim && { ...dkim, headerFieldNames: SIGNED_HEADERS },
       connectionTimeout: timeout * 1000,
       greetingTimeout: timeout * 1000,
-      socketTimeout: timeout * 1000,
+      // A little later than the others: a server that never greeted is told apart from one that fell silent with a mail.
+      socketTimeout: timeout * 1000 + 500,
       // The message is ours to the last byte; nothing in it may make the library open files or addresses.
       disableFileAccess: true,
       disableUrlAccess: true,
@@ -110,30 +121,40 @@ function failed(
   code: string,
   retryable: boolean,
   extra: string,
-  flags: Partial<Pick<EmailFailure, "credentials" | "backoff" | "outage" | "unreachable">> = {},
+  flags: Partial<Pick<EmailFailure, "credentials" | "backoff" | "outage" | "untaken" | "unreachable">> = {},
 ): EmailFailure {
   return { ok: false, identifier, subidentifier: code, retryable, extra, ...flags };
 }
 
-const unreached = (what: string, extra: string) =>
-  failed("SESNetworkError", what, true, extra, { backoff: true, outage: true });
+/** The parts of a conversation that end before a mail is offered. */
+const BEFORE_THE_MAIL = new Set(["CONNECT_TIMEOUT", "GREETING_TIMEOUT", "UPGRADE_TIMEOUT"]);
+
+function unanswered(what: string, extra: string, untaken: boolean): EmailFailure {
+  return failed("SESNetworkError", what, true, extra, {
+    backoff: true,
+    outage: true,
+    ...(untaken ? { untaken: true } : {}),
+  });
+}
 
 /** What a refusal means: by the server's reply where there is one, else by what broke. */
 export function smtpFailure(error: unknown): EmailFailure {
-  const { code, responseCode, response, name } = error as Error & {
+  const { code, responseCode, response, name, timeoutType } = error as Error & {
     readonly code?: string;
+    readonly timeoutType?: string;
     readonly responseCode?: number;
     readonly response?: string;
   };
   const extra = errorText(error);
   const reply = `SMTP${responseCode}`;
   // Whatever the server replied to the wish for TLS, the conversation had not begun.
-  if (code === "ETLS") return unreached("ConnectionError", extra);
+  if (code === "ETLS") return unanswered("ConnectionError", extra, true);
   if (responseCode !== undefined && responseCode >= 400 && responseCode < 500) {
     if (/throttl|sending rate|quota exceeded/i.test(response ?? ""))
       return failed("SESTooManyRequestsException", reply, true, extra, { backoff: true });
     // 421 closes the whole service; the others may speak of one mailbox or one greylisted sender.
-    const outage = responseCode === 421 ? { outage: true as const } : {};
+    // A server that says no has not taken the mail.
+    const outage = responseCode === 421 ? { outage: true as const, untaken: true as const } : {};
     return failed("SESServerError", reply, true, extra, { backoff: true, ...outage });
   }
   if (CREDENTIAL_REPLIES.has(responseCode ?? 0) || CREDENTIAL_CODES.has(code ?? ""))
@@ -144,8 +165,10 @@ export function smtpFailure(error: unknown): EmailFailure {
     const unreachable = NO_MAILBOX.test(response ?? "") ? { unreachable: true as const } : {};
     return failed("SESClientError", reply, false, extra, unreachable);
   }
-  if (code !== undefined && (NETWORK_CODES.has(code) || /^E(CONN|HOST|NET|AI_|PIPE|NOTFOUND)/.test(code)))
-    return unreached(code === "ETIMEDOUT" ? "TimeoutError" : "ConnectionError", extra);
+  if (code !== undefined && (NETWORK_CODES.has(code) || /^E(CONN|HOST|NET|AI_|PIPE|NOTFOUND)/.test(code))) {
+    const untaken = code === "EDNS" || BEFORE_THE_MAIL.has(timeoutType ?? "") || cameBeforeTheRequest(error);
+    return unanswered(code === "ETIMEDOUT" ? "TimeoutError" : "ConnectionError", extra, untaken);
+  }
   if (code === "EENVELOPE" || code === "EMESSAGE") return failed("SESClientError", code, false, extra);
   return failed("SESInternalError", name || "Error", false, extra);
 }

@@ -60,7 +60,7 @@ export class TwilioSms implements SmsProvider {
     });
     if (message.statusCallback !== undefined) form.set("StatusCallback", message.statusCallback);
     const answer = await this.#ask("POST", `${this.#messages}.json`, form);
-    if (!answer.ok) return unanswered(answer.error);
+    if (!answer.ok) return unanswered(answer);
     const body = jsonOf(answer.body);
     if (answer.status >= 300) return refused(answer, body);
     const resource = resourceOf(body);
@@ -129,12 +129,15 @@ function failed(
   subidentifier: string | null,
   retryable: boolean,
   extra: string | null,
-  flags: Pick<SmsFailure, "credentials" | "backoff" | "outage"> = {},
+  flags: Pick<SmsFailure, "credentials" | "backoff" | "outage" | "untaken"> = {},
 ): SmsFailure {
   return { ok: false, identifier, subidentifier, retryable, extra, ...flags };
 }
 
-const unanswered = (error: string) => failed("NetworkError", null, true, error, { backoff: true, outage: true });
+function unanswered({ error, unreached }: Answer & { readonly ok: false }): SmsFailure {
+  const untaken = unreached ? { untaken: true as const } : {};
+  return failed("NetworkError", null, true, error, { backoff: true, outage: true, ...untaken });
+}
 
 const serverError = (status: number) =>
   failed("ServerError", String(status), true, null, { backoff: true, outage: true });
@@ -158,7 +161,7 @@ function refused({ status }: Received, body: unknown): SmsFailure {
 
 /** Reading a message or a list: by the status alone, because codes there speak of the request. */
 function lookupFailure(answer: Answer): SmsFailure | undefined {
-  if (!answer.ok) return unanswered(answer.error);
+  if (!answer.ok) return unanswered(answer);
   const { status } = answer;
   if (status >= 200 && status < 300) return undefined;
   if (status >= 500) return serverError(status);
