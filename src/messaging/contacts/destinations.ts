@@ -102,7 +102,7 @@ export interface HeldEmail {
 }
 
 /** Whether a mail of this list, or of none, must not go to the address. */
-export function isHeldBack(held: HeldEmail | undefined, list: string | null): held is HeldEmail {
+export function isHeldBack(held: HeldEmail | undefined, list: string | null): boolean {
   if (held === undefined) return false;
   return held.scope === "all" || (list !== null && (held.lists?.includes(list) ?? true));
 }

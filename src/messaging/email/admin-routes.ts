@@ -5,7 +5,7 @@ import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
 import { emailSettings } from "../../providers/settings.ts";
-import { destinationsOf, suppressedAmong } from "../contacts/service.ts";
+import { destinationsOf, isHeldBack, suppressedAmong } from "../contacts/service.ts";
 import { book, brandOf, prepareMail } from "../email_templates/service.ts";
 import { addressOf, enqueueMails } from "./enqueue.ts";
 import { CallbackJob, Slug, Subject } from "./entries.ts";
@@ -135,7 +135,7 @@ export const adminRoutes: readonly Route<Context>[] = [
       const { list } = book.get(body.template);
       const email = addressOf(body.email);
       const held = (await suppressedAmong(ctx, { emails: [email] })).emails.get(email);
-      if (held && (held.scope === "all" || list !== null)) throw errors.email_suppressed({ detail: held });
+      if (isHeldBack(held, list)) throw errors.email_suppressed({ detail: held });
       const answer = await enqueueMails(
         ctx,
         [

@@ -43,7 +43,7 @@ export async function writeMail(
   suppressed: SuppressedAmong["emails"],
 ): Promise<Written> {
   const held = suppressed.get(attempt.email);
-  if (isHeldBack(held, null)) return unwritten("Suppressed", "Suppressed", held.reason);
+  if (isHeldBack(held, null)) return unwritten("Suppressed", "Suppressed", held?.reason ?? null);
   let prepared: ReturnType<typeof prepareMail>;
   try {
     prepared = prepareMail(attempt.template, attempt.template_parameters, brandOf(ctx.config));
@@ -51,7 +51,7 @@ export async function writeMail(
     return refusalOf(error);
   }
   const { template, lifetime, html, text } = prepared;
-  if (isHeldBack(held, template.list)) return unwritten("Suppressed", "Suppressed", held.reason);
+  if (isHeldBack(held, template.list)) return unwritten("Suppressed", "Suppressed", held?.reason ?? null);
   const now = ctx.clock.now();
   if (lifetime !== undefined && now - attempt.initially_queued_at > lifetime)
     return unwritten("Expired", "Expired", `older than ${lifetime} s`);

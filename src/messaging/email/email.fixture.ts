@@ -246,7 +246,14 @@ export async function openEmail(): Promise<EmailHouse> {
       // Tests that listen say so; the others are not to hear the echo of their neighbours.
       sandbox.knobs.patch({ ses: { drop_notifications: true } });
       sandbox.inbox.clear();
-      for (const table of ["suppressed_emails", "email_failures", "unsubscribed_emails_log", "stat_deltas", "users"])
+      for (const table of [
+        "suppressed_emails",
+        "email_list_optouts",
+        "email_failures",
+        "unsubscribed_emails_log",
+        "stat_deltas",
+        "users",
+      ])
         await query(`delete from ${table}`);
     },
     async close() {

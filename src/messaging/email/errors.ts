@@ -32,6 +32,11 @@ export const errors = defineErrors({
     doc: "The wish could not be written down.",
     hint: "Mailboxes try again by themselves; people may in a minute.",
   },
+  unknown_list: {
+    status: 422,
+    doc: "The form names no lists, or one that does not exist.",
+    hint: "Send `choose=lists` and `list=` for each list that is wanted; the page behind the link does.",
+  },
   too_many_bad_tokens: { status: 429, doc: "Too many links that mean nothing came from one place." },
   too_many_test_mails: { status: 429, doc: "An administrator asked for too many test mails in a minute." },
   no_verified_email: {

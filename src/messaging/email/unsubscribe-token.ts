@@ -26,8 +26,16 @@ const TAG = 16;
 const OWN_KID = "0";
 
 export function unsubscribeUrl(ctx: Pick<Context, "config">, wish: UnsubscribeWish): string {
-  const base = ctx.config.get(settings.publicUrl).replace(/\/+$/, "");
-  return `${base}/api/1/emails/unsubscribe/${writeToken(ctx, wish)}`;
+  return linkTo(ctx, writeToken(ctx, wish));
+}
+
+/** The same address without its host, for forms on the page itself. */
+export function unsubscribePath(ctx: Pick<Context, "config">, token: string): string {
+  return new URL(linkTo(ctx, token)).pathname;
+}
+
+function linkTo({ config }: Pick<Context, "config">, token: string): string {
+  return `${config.get(settings.publicUrl).replace(/\/+$/, "")}/api/1/emails/unsubscribe/${token}`;
 }
 
 export function writeToken({ config }: Pick<Context, "config">, wish: UnsubscribeWish): string {

@@ -54,7 +54,7 @@ export async function buildServer(
     trustProxy: proxies.length > 0 ? [...proxies] : false,
     requestIdHeader: false,
     genReqId: requestId,
-    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    routerOptions: { maxParamLength: LONGEST_PARAMETER, ignoreTrailingSlash: true },
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: WHOLE_REQUEST_MS,
     forceCloseConnections: "idle",
