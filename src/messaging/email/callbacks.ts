@@ -55,8 +55,23 @@ export function successJob(email: PendingMail, receivedAt: number, now: number):
 export const readFailure = (data_raw: string): FailureStory => read(FailureStory, data_raw);
 export const readSuccess = (data_raw: string): SuccessStory => read(SuccessStory, data_raw);
 
-function jobText({ name, kwargs }: CallbackJob, story: object, now: number): string {
-  return encodeJob({ name, kwargs: { ...kwargs, data_raw: encodeDataRaw(story, LIMIT) }, queued_at: now });
+interface Story {
+  readonly email: object;
+  readonly info: object;
+}
+
+function jobText({ name, kwargs }: CallbackJob, story: Story, now: number): string {
+  return encodeJob({ name, kwargs: { ...kwargs, data_raw: packed(story) }, queued_at: now });
+}
+
+/** Numbers may be written longer than they were read: a story that grew too large does without the mail's parameters. */
+function packed(story: Story): string {
+  try {
+    return encodeDataRaw(story, LIMIT);
+  } catch (error) {
+    if (!dataRawErrors.bad_data_raw.matches(error)) throw error;
+    return encodeDataRaw({ ...story, email: { ...story.email, template_parameters: {} } }, LIMIT);
+  }
 }
 
 function read<T>(schema: z.ZodType<T>, data_raw: string): T {

@@ -1,13 +1,19 @@
 import type { Context } from "../../jobs/context.ts";
+import type { Config } from "../../kernel/config.ts";
 import { bareAddress, type EmailMessage } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
+import { emailSettings } from "../../providers/settings.ts";
 import { isHeldBack, type SuppressedAmong } from "../contacts/service.ts";
 import {
+  type Brand,
   brandOf,
   composeMail,
+  type Envelope,
+  headersOf,
   type Mailbox,
   mailFor,
   prepareMail,
+  type Template,
   errors as templateErrors,
 } from "../email_templates/service.ts";
 import type { Attempt } from "./entries.ts";
@@ -28,6 +34,44 @@ export type Written = { readonly ok: true; readonly message: EmailMessage } | Un
 /** While nothing is configured, mails go to the sandbox, from here. */
 const SANDBOX_SENDER = "Carillon <carillon@mail.invalid>";
 
+/** What all mails of an installation share, worked out once. */
+interface House {
+  readonly brand: Brand;
+  readonly sender: string;
+  readonly from: Mailbox;
+  readonly replyTo?: { readonly replyTo: Mailbox };
+  readonly mailto?: { readonly mailto: string };
+  /** What links for leaving begin with. */
+  readonly leaving: string;
+  readonly isReal: boolean;
+}
+
+const houses = new WeakMap<Config, House>();
+
+/** Whatever the token, the address before it is the same. */
+function leavingBase(config: Config): string {
+  const link = unsubscribeUrl({ config }, { email: "", list: "", emailUid: "", issuedAt: 0 });
+  return link.slice(0, link.lastIndexOf("/") + 1);
+}
+
+function houseOf(config: Config): House {
+  const known = houses.get(config);
+  if (known) return known;
+  const sender = config.get(settings.from) ?? SANDBOX_SENDER;
+  const [replyTo, mailto] = [config.get(settings.replyTo), config.get(settings.unsubscribeMailto)];
+  const house: House = {
+    brand: brandOf(config),
+    sender,
+    from: mailboxOf(sender),
+    ...(replyTo === undefined ? {} : { replyTo: { replyTo: mailboxOf(replyTo) } }),
+    ...(mailto === undefined ? {} : { mailto: { mailto } }),
+    leaving: leavingBase(config),
+    isReal: config.get(emailSettings.provider).length > 0,
+  };
+  houses.set(config, house);
+  return house;
+}
+
 const unwritten = (identifier: string, word: string, extra: string | null, retryable = false): Unwritten => ({
   ok: false,
   identifier,
@@ -44,9 +88,10 @@ export async function writeMail(
 ): Promise<Written> {
   const held = suppressed.get(attempt.email);
   if (isHeldBack(held, null)) return unwritten("Suppressed", "Suppressed", held?.reason ?? null);
+  const house = houseOf(ctx.config);
   let prepared: ReturnType<typeof prepareMail>;
   try {
-    prepared = prepareMail(attempt.template, attempt.template_parameters, brandOf(ctx.config));
+    prepared = prepareMail(attempt.template, attempt.template_parameters, house.brand);
   } catch (error) {
     return refusalOf(error);
   }
@@ -55,37 +100,47 @@ export async function writeMail(
   const now = ctx.clock.now();
   if (lifetime !== undefined && now - attempt.initially_queued_at > lifetime)
     return unwritten("Expired", "Expired", `older than ${lifetime} s`);
-  const from = mailboxOf(ctx.config.get(settings.from) ?? SANDBOX_SENDER);
-  const replyTo = ctx.config.get(settings.replyTo);
-  const { uid, email } = attempt;
   try {
-    const mail = mailFor(
-      template,
-      { html, text },
-      {
-        uid,
-        from,
-        ...(replyTo === undefined ? {} : { replyTo: mailboxOf(replyTo) }),
-        to: email,
-        subject: attempt.subject,
-        date: now,
-        ...(template.list === null ? {} : { listUnsubscribe: leaving(ctx, attempt, template.list) }),
-        attachments: prepared.attachments(now),
-      },
-    );
+    const envelope = envelopeOf(ctx, house, attempt, template, now);
+    const mail = mailFor(template, { html, text }, { ...envelope, attachments: prepared.attachments(now) });
+    const { uid, email: to } = attempt;
     const mime = await composeMail(mail);
-    const sender = ctx.config.get(settings.from) ?? SANDBOX_SENDER;
-    return { ok: true, message: { from: sender, to: email, mime, tags: { template: attempt.template, uid } } };
+    return { ok: true, message: { from: house.sender, to, mime, tags: { template: attempt.template, uid } } };
   } catch (error) {
     if (templateErrors.bad_mail.matches(error)) return refusalOf(error);
     return unwritten("TemplateInternalError", "InternalError", errorText(error));
   }
 }
 
-function leaving(ctx: Pick<Context, "config">, { uid, email, initially_queued_at }: Attempt, list: string) {
-  const url = unsubscribeUrl(ctx, { email, list, emailUid: uid, issuedAt: initially_queued_at });
-  const mailto = ctx.config.get(settings.unsubscribeMailto);
-  return mailto === undefined ? { url } : { url, mailto };
+/** Raises `bad_mail` for a mail whose headers could not be written, so that it need not be queued to learn that. */
+export function checkEnvelope(config: Config, attempt: Attempt, template: Template): void {
+  const envelope = envelopeOf({ config }, houseOf(config), attempt, template, attempt.initially_queued_at);
+  headersOf(mailFor(template, { html: "", text: "" }, envelope));
+}
+
+function envelopeOf(
+  ctx: Pick<Context, "config">,
+  house: House,
+  attempt: Attempt,
+  { list, slug }: Template,
+  date: number,
+): Envelope {
+  const { uid, email: to, subject } = attempt;
+  const { from } = house;
+  const common = { uid, from, ...house.replyTo, to, subject, date };
+  if (list === null) return common;
+  // Laws want it below mails to a list; those that only reach the sandbox bother nobody.
+  if (house.isReal && house.brand.address === undefined)
+    throw templateErrors.bad_mail({
+      message: `${slug} goes to the list ${list} and needs a postal address: set CARILLON_EMAIL_POSTAL_ADDRESS.`,
+    });
+  const { unsubscribeUrl: held } = attempt.template_parameters;
+  // The link inside the mail serves as the header too; a caller's own page takes no wishes from mailboxes.
+  const url =
+    typeof held === "string" && held.startsWith(house.leaving)
+      ? held
+      : unsubscribeUrl(ctx, { email: to, list, emailUid: uid, issuedAt: attempt.initially_queued_at });
+  return { ...common, listUnsubscribe: { url, ...house.mailto } };
 }
 
 function refusalOf(error: unknown): Unwritten {

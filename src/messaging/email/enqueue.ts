@@ -2,12 +2,14 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { parseEmailAddress } from "../contacts/service.ts";
-import { book, checkParameters } from "../email_templates/service.ts";
-import { type Attempt, attemptEntry, CallbackJob, LONGEST_ENTRY, Subject } from "./entries.ts";
+import { book, checkParameters, type Template, errors as templateErrors } from "../email_templates/service.ts";
+import { checkEnvelope } from "./compose.ts";
+import { type Attempt, attemptEntry, CallbackJob, LONGEST_ENTRY, MailUid } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { CALL_FLAG_TTL, HANDOVER_FLAG_TTL, keys } from "./keys.ts";
-import type { Lane } from "./line.ts";
+import { type Lane, laneOf } from "./line.ts";
 import { enqueue } from "./scripts.ts";
 import { emailSendStats } from "./stats.ts";
 import { unsubscribeUrl } from "./unsubscribe-token.ts";
@@ -15,7 +17,10 @@ import { unsubscribeUrl } from "./unsubscribe-token.ts";
 /** How many mails one call takes; more are handed over in further calls. */
 export const MAX_PER_CALL = 500;
 
-type EnqueueContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+/** Later tries write other times into the entry, and it must still fit. */
+const LONGEST_NEW = LONGEST_ENTRY - 64;
+
+type EnqueueContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts" | "jobs">;
 
 export interface NewMail {
   readonly email: string;
@@ -48,38 +53,59 @@ const DEFAULT_JOBS = {
   failure: { name: "runners.emails.default_failure", kwargs: {} },
 } satisfies Record<string, CallbackJob>;
 
-/** Makes queue entries of mails. Whatever could poison the queue is refused here, where somebody hears of it. */
+/**
+ * Makes queue entries of mails. Whatever could poison the queue or would be refused when the mail is written is refused
+ * here, where somebody hears of it.
+ */
 export function attemptsFor(
   ctx: Pick<Context, "clock" | "config" | "jobs">,
   mails: readonly NewMail[],
 ): readonly Attempt[] {
   const now = ctx.clock.now();
-  return mails.map((mail): Attempt => {
-    const uid = mail.uid ?? newUid("em");
-    const email = addressOf(mail.email);
-    const { list } = book.get(mail.template);
-    const own = list === null || "unsubscribeUrl" in mail.parameters;
-    const template_parameters = own
-      ? { ...mail.parameters }
-      : { ...mail.parameters, unsubscribeUrl: unsubscribeUrl(ctx, { email, list, emailUid: uid, issuedAt: now }) };
-    const checked = checkParameters(mail.template, template_parameters);
-    const subject = Subject.safeParse(mail.subject ?? checked.template.subject(checked.parameters));
-    if (!subject.success)
-      throw errors.invalid_email({ message: "The subject must be one line of 1 to 250 characters." });
-    return {
-      aud: "send",
-      uid,
-      email,
-      subject: subject.data,
-      template: mail.template,
-      template_parameters,
-      initially_queued_at: now,
-      retry: 0,
-      last_queued_at: now,
-      failure_job: checkedJob(ctx, mail.failureJob ?? DEFAULT_JOBS.failure),
-      success_job: checkedJob(ctx, mail.successJob ?? DEFAULT_JOBS.success),
-    };
-  });
+  const attempts = mails.map((mail) => attemptFor(ctx, mail, now));
+  if (new Set(attempts.map(({ uid }) => uid)).size < attempts.length)
+    throw errors.invalid_email({ message: "Two mails of one call have the same uid." });
+  return attempts;
+}
+
+function attemptFor(ctx: Pick<Context, "clock" | "config" | "jobs">, mail: NewMail, now: number): Attempt {
+  const uid = mail.uid ?? newUid("em");
+  if (mail.uid !== undefined && !MailUid.safeParse(uid).success)
+    throw errors.invalid_email({ message: "A uid has 1 to 128 letters, digits, _ and -." });
+  const email = addressOf(mail.email);
+  const { list } = book.get(mail.template);
+  const own = list === null || "unsubscribeUrl" in mail.parameters;
+  const template_parameters = own
+    ? { ...mail.parameters }
+    : { ...mail.parameters, unsubscribeUrl: unsubscribeUrl(ctx, { email, list, emailUid: uid, issuedAt: now }) };
+  const { template, parameters } = checkParameters(mail.template, template_parameters);
+  const attempt: Attempt = {
+    aud: "send",
+    uid,
+    email,
+    subject: mail.subject ?? template.subject(parameters),
+    template: mail.template,
+    template_parameters,
+    initially_queued_at: now,
+    retry: 0,
+    last_queued_at: now,
+    failure_job: checkedJob(ctx, mail.failureJob ?? DEFAULT_JOBS.failure),
+    success_job: checkedJob(ctx, mail.successJob ?? DEFAULT_JOBS.success),
+  };
+  checkWritable(ctx, attempt, template);
+  if (Buffer.byteLength(attemptEntry.encode(attempt)) > LONGEST_NEW)
+    throw errors.invalid_email({ message: "The mail is larger than 256 KiB." });
+  return attempt;
+}
+
+/** The same checks that the writer of mails makes, with its own words, before anything is queued. */
+function checkWritable(ctx: Pick<Context, "config">, attempt: Attempt, template: Template): void {
+  try {
+    checkEnvelope(ctx.config, attempt, template);
+  } catch (error) {
+    if (!templateErrors.bad_mail.matches(error)) throw error;
+    throw errors.invalid_email({ message: error.message, cause: error });
+  }
 }
 
 /** Queues mails, all or none, and has the send job start now. */
@@ -120,17 +146,6 @@ export async function sendQueueLength({ redis }: Pick<Context, "redis">): Promis
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
-/** A mail that is dead after a while and whose reader asked for it just now goes before everything else. */
-export function laneOf({
-  template: slug,
-  template_parameters,
-}: Pick<Attempt, "template" | "template_parameters">): Lane {
-  const template = book.templates.find((known) => known.slug === slug);
-  if (!template || template.list !== null) return "ordinary";
-  const parameters = template.parameters.safeParse(template_parameters);
-  return parameters.success && template.lifetime(parameters.data) !== undefined ? "urgent" : "ordinary";
-}
-
 /** The address as it is kept, or the refusal that somebody hears. */
 export function addressOf(text: string): string {
   const address = parseEmailAddress(text);
@@ -148,12 +163,7 @@ async function push(
   if (attempts.length === 0 || attempts.length > MAX_PER_CALL)
     throw new RangeError(`${attempts.length} mails in one call: 1 to ${MAX_PER_CALL}, the rest in further calls`);
   const raws: Record<Lane, (string | Buffer)[]> = { ordinary: [], urgent: [] };
-  for (const attempt of attempts) {
-    const raw = attemptEntry.encode(attempt);
-    if (Buffer.byteLength(raw) > LONGEST_ENTRY)
-      throw errors.invalid_email({ message: "The mail is larger than 256 KiB." });
-    raws[laneOf(attempt)].push(raw);
-  }
+  for (const attempt of attempts) raws[laneOf(attempt)].push(attemptEntry.encode(attempt));
   const tally = new Tally(ctx);
   const block = tally.block((stats) => {
     for (const { initially_queued_at: at } of attempts) stats.incr(emailSendStats, "queued", { at });
@@ -172,7 +182,20 @@ async function push(
       ...block,
     ],
   );
-  if (answer.ok) nudgeByName(ctx, "runners.emails.send");
+  if (answer.ok) {
+    nudgeByName(ctx, "runners.emails.send");
+    noteSteps(
+      ctx,
+      attempts.map(({ uid, email, template, initially_queued_at: at }) => ({
+        channel: "email",
+        uid,
+        at,
+        step: "queued",
+        detail: template,
+        address: email,
+      })),
+    );
+  }
   return answer;
 }
 

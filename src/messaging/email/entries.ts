@@ -1,9 +1,17 @@
+import { isUtf8 } from "node:buffer";
 import { z } from "zod";
-import { decimal, fields, json, literal, matching } from "../../kernel/keyspace/index.ts";
+import { kernelErrors } from "../../kernel/errors.ts";
+import { type Codec, decimal, fields, json, literal, matching } from "../../kernel/keyspace/index.ts";
 import { isEmailAddress } from "../contacts/service.ts";
 
 export const LONGEST_ENTRY = 262_144;
+/** The end of the year 9999: what lies behind it is no time, and calendars do not know it. */
+const LAST_TIME = 253_402_300_799;
 const SLUG = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+const Time = z.number().min(0).max(LAST_TIME);
+/** What a mail is called here, in its headers and in the provider's tags. */
+export const MailUid = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "may have letters, digits, _ and - only");
 /** An address in the form in which addresses are kept. */
 export const MailAddress = z.string().max(254).refine(isEmailAddress, "is not an email address");
 export const Subject = z
@@ -23,21 +31,21 @@ export const CallbackJob = z.strictObject({
 export type CallbackJob = z.output<typeof CallbackJob>;
 
 /** How many tries may have failed before the last one. */
-const MOST_RETRIES = 4;
+export const MOST_RETRIES = 4;
 
 /** A mail that waits to be sent. Fields that others added are kept from try to try. */
 export const Attempt = z
   .looseObject({
     aud: z.literal("send"),
-    uid: z.string().min(1),
+    uid: MailUid,
     email: MailAddress,
     subject: Subject,
     template: Slug,
     template_parameters: z.record(z.string(), z.unknown()),
-    initially_queued_at: z.number(),
+    initially_queued_at: Time,
     /** How many tries failed before. */
     retry: z.int().min(0).max(MOST_RETRIES),
-    last_queued_at: z.number(),
+    last_queued_at: Time,
     failure_job: CallbackJob,
     success_job: CallbackJob,
   })
@@ -49,23 +57,70 @@ export const Attempt = z
   );
 export type Attempt = z.output<typeof Attempt>;
 
-const words = matching(/[\s\S]/, "text");
+/**
+ * JSON of a queue that may hold codes. What cannot be read is refused without repeating any of it, since the reason ends up
+ * in alerts; and what is larger than an entry may be is not even parsed.
+ */
+function discreetJson<T>(schema: z.ZodType<T>, shape: string): Codec<T> {
+  return {
+    ...json(schema, { shape }),
+    decode(raw) {
+      if (raw.length > LONGEST_ENTRY) throw unreadable(shape, `${raw.length} bytes are too many`);
+      if (!isUtf8(raw)) throw unreadable(shape, "not UTF-8");
+      let value: unknown;
+      try {
+        value = JSON.parse(raw.toString("utf8"));
+      } catch {
+        throw unreadable(shape, "not JSON");
+      }
+      const parsed = schema.safeParse(value);
+      if (parsed.success) return parsed.data;
+      const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
+      throw unreadable(shape, faults.join("; "));
+    },
+  };
+}
 
-/** A mail that the provider took and whose receipt is awaited. */
-export const pendingHash = fields({
+const unreadable = (shape: string, why: string) => kernelErrors.undecodable({ message: `expected ${shape}: ${why}` });
+
+const words = matching(/[\s\S]/, "text");
+const moment: Codec<number> = {
+  ...decimal,
+  decode(raw) {
+    const time = decimal.decode(raw);
+    if (time < 0 || time > LAST_TIME) throw unreadable("a unix time", `${time} is none`);
+    return time;
+  },
+};
+
+const knownFields = fields({
   aud: literal("pending"),
   uid: words,
   message_id: words,
   email: words,
   subject: words,
   template: words,
-  template_parameters: json(z.record(z.string(), z.unknown()), { shape: "JSON of the parameters" }),
-  send_initially_queued_at: decimal,
-  send_accepted_at: decimal,
-  failure_job: json(CallbackJob, { shape: "JSON of a job" }),
-  success_job: json(CallbackJob, { shape: "JSON of a job" }),
+  template_parameters: discreetJson(z.record(z.string(), z.unknown()), "JSON of the parameters"),
+  send_initially_queued_at: moment,
+  send_accepted_at: moment,
+  failure_job: discreetJson(CallbackJob, "JSON of a job"),
+  success_job: discreetJson(CallbackJob, "JSON of a job"),
 });
-export type PendingMail = ReturnType<typeof pendingHash.decode>;
+export type PendingMail = ReturnType<typeof knownFields.decode>;
+
+/** What the provider's id and time add to an entry. */
+const PENDING_EXTRA = 1024;
+
+/** A mail that the provider took and whose receipt is awaited: as large as the entry that it was made from. */
+export const pendingHash: typeof knownFields = {
+  ...knownFields,
+  decode(raw) {
+    const bytes = Object.values(raw).reduce((sum, value) => sum + value.length, 0);
+    if (bytes > LONGEST_ENTRY + PENDING_EXTRA)
+      throw unreadable("what is known of a mail", `${bytes} bytes are too many`);
+    return knownFields.decode(raw);
+  },
+};
 
 const typed = <T extends string>(type: T) =>
   z
@@ -93,12 +148,14 @@ const Delivery = z.object({ type: typed("Delivery") });
 
 /** News of a mail. Writers spell the types with a capital; readers take any case. */
 export const MailNews = z.object({
-  message_id: z.string().min(1),
+  message_id: z.string().min(1).max(512),
+  /** Which mail it is about, where the provider repeats our tag: it finds mails whose acceptance was never written down. */
+  uid: MailUid.optional(),
   notification: z.union([Delivery, Bounce, Complaint]),
-  received_at: z.number(),
+  received_at: Time,
 });
 export type MailNews = z.output<typeof MailNews>;
 
-export const attemptEntry = json(Attempt, { shape: "JSON of a mail to send" });
-export const newsEntry = json(MailNews, { shape: "JSON of news about a mail" });
+export const attemptEntry = discreetJson(Attempt, "JSON of a mail to send");
+export const newsEntry = discreetJson(MailNews, "JSON of news about a mail");
 export const messageId = matching(/[\s\S]/, "the provider's id of a mail");

@@ -1,16 +1,18 @@
 import type { Context } from "../../jobs/context.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
+import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type EmailFailure, suppressAfterFailure } from "../contacts/service.ts";
 import type { FailureStory } from "./callbacks.ts";
-import { laneOf, nudgeByName } from "./enqueue.ts";
-import { type Attempt, attemptEntry } from "./entries.ts";
+import { nudgeByName } from "./enqueue.ts";
+import { type Attempt, attemptEntry, LONGEST_ENTRY } from "./entries.ts";
 import { keys } from "./keys.ts";
+import { laneOf } from "./line.ts";
 import { decide } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { emailSendStats } from "./stats.ts";
 
-type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts" | "jobs">;
 
 export interface Verdict {
   /** The mail gets another try. */
@@ -36,15 +38,19 @@ export async function decideFailures(
   const tally = new Tally(ctx);
   let soonest = Number.POSITIVE_INFINITY;
   const items = tries.flatMap(({ attempt }) => {
-    const again = attempt.retry < delays.length && now - attempt.initially_queued_at <= maxAge;
     const due = now + (delays[attempt.retry] ?? 0);
-    if (again) soonest = Math.min(soonest, due);
     const last_queued_at = Math.max(now, attempt.initially_queued_at);
-    const next = again ? attemptEntry.encode({ ...attempt, retry: attempt.retry + 1, last_queued_at }) : "";
+    const next = attemptEntry.encode({ ...attempt, retry: attempt.retry + 1, last_queued_at });
+    const again =
+      attempt.retry < delays.length &&
+      now - attempt.initially_queued_at <= maxAge &&
+      // An entry that others wrote may only just have fitted.
+      Buffer.byteLength(next) <= LONGEST_ENTRY;
+    if (again) soonest = Math.min(soonest, due);
     const block = tally.block((stats) =>
       stats.incr(emailSendStats, again ? "retried" : "abandoned", { at: attempt.initially_queued_at }),
     );
-    return [again ? "retry" : "abandon", laneOf(attempt), next, due.toFixed(6), ...block];
+    return [again ? "retry" : "abandon", laneOf(attempt), again ? next : "", due.toFixed(6), ...block];
   });
   const flags = tries.map(({ attempt }) =>
     keys.decided({ message_uid: attempt.uid, stage: "send", try: attempt.retry }),
@@ -57,6 +63,14 @@ export async function decideFailures(
   if (soonest <= now) nudgeByName(ctx, "runners.emails.send");
   for (const [index, { decision }] of decided.entries())
     verdicts[tries[index]!.at] = { wantedToRetry: decision === "retry" };
+  noteSteps(
+    ctx,
+    decided.flatMap(({ fresh, decision }, index) => {
+      const { uid, retry } = tries[index]!.attempt;
+      const step = decision === "retry" ? "retried" : "abandoned";
+      return fresh ? [{ channel: "email" as const, uid, at: now, step, detail: `try ${retry + 1}` }] : [];
+    }),
+  );
   return verdicts;
 }
 

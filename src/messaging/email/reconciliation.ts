@@ -3,13 +3,22 @@ import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
-import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
+import {
+  decodeEntries,
+  type Entry,
+  type Malformed,
+  runBatches,
+  type StopReason,
+} from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
+import { errorText } from "../../providers/failure.ts";
 import { failureJob, successJob } from "./callbacks.ts";
-import type { MailNews, PendingMail } from "./entries.ts";
+import { attemptEntry, type MailNews, type PendingMail } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { awaiting, eventQueue } from "./line.ts";
 import { reconcile } from "./scripts.ts";
+import { type Sent, settleSent } from "./settle-send.ts";
 import { emailEventStats } from "./stats.ts";
 
 export const ABANDONED_CALLBACK = "runners.emails.abandoned_email_callback";
@@ -79,38 +88,95 @@ export async function reconcileReceipts(ctx: JobContext, lock: Lock): Promise<St
   return stopReason;
 }
 
-/** When early news is due, if there is any. */
-export async function nextEarlyNews({ redis }: Pick<JobContext, "redis">): Promise<number | undefined> {
-  const [, score] = await redis.commands.zrange(redis.topology.key(keys.early()), 0, "0", "WITHSCORES");
-  return score === undefined ? undefined : Number(score);
-}
-
 async function workIn(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
   const now = ctx.clock.now();
-  const ids = entries.map(({ value }) => value.message_id);
-  const { results: known } = await awaiting.get(ctx, ids);
-  const judged = entries.map((entry, at): Judged => {
-    const mail = known[at]?.value;
+  const judged = (await mailsOf(ctx, entries)).map(({ entry, mail }): Judged => {
     if (mail) return { entry, mail, kind: "found" };
     return { entry, mail, kind: Math.max(0, now - entry.value.received_at) < RACE ? "early" : "abandoned" };
   });
   const tally = new Tally(ctx);
-  const items = judged.flatMap(({ entry: { raw, value }, kind, mail }) => {
-    const block = tally.block((stats) => countNews(stats, value, kind, mail?.send_initially_queued_at ?? now));
-    const due = (now + LOOK_AGAIN).toFixed(6);
-    return [raw, kind, value.message_id, mail?.uid ?? "", due, callbackOf(value, kind, mail, now), ...block];
-  });
+  const sound: Judged[] = [];
+  const unusable: Malformed[] = [];
+  const items: (string | number | Buffer)[] = [];
+  for (const one of judged)
+    try {
+      items.push(...argsOf(one, tally, now));
+      sound.push(one);
+    } catch (error) {
+      unusable.push({ raw: one.entry.raw, reason: `what follows from it cannot be written: ${errorText(error)}` });
+    }
+  if (unusable.length > 0) await eventQueue.quarantine(ctx, unusable);
+  if (sound.length === 0) return { applied: [], changed: [] };
   const results = await ctx.redis.run(
     reconcile,
     [keys.eventPurgatory(), keys.pending(), keys.early(), jobKeys.hot(), ...tally.keys],
     items,
   );
-  const applied = judged.filter((_, at) => results[at] === 1);
+  const applied = sound.filter((_, at) => results[at] === 1);
   const lost = applied.filter(
     ({ kind, entry }) => kind === "abandoned" && entry.value.notification.type === "Delivery",
   );
   if (lost.length > 0) ctx.log.warn({ count: lost.length }, "receipts came for mails that nobody awaits");
-  return { applied, changed: entries.filter((_, at) => results[at] === CHANGED) };
+  noteSteps(ctx, applied.flatMap(noteOf));
+  return { applied, changed: sound.flatMap(({ entry }, at) => (results[at] === CHANGED ? [entry] : [])) };
+}
+
+/**
+ * The mail of each piece of news, where one awaits it. News may also tell of a mail that the send job still holds: the
+ * provider took it, and the process died or the answer got lost before that was written down. The uid that the provider
+ * repeats finds it, and it counts as taken, now; otherwise the next run would send it once more.
+ */
+async function mailsOf(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
+  const known = async (some: readonly Entry<MailNews>[]) =>
+    (
+      await awaiting.get(
+        ctx,
+        some.map(({ value }) => value.message_id),
+      )
+    ).results;
+  const first = await known(entries);
+  const unknown = entries.filter((entry, at) => !first[at] && entry.value.uid !== undefined);
+  const adopted = unknown.length > 0 && (await adopt(ctx, unknown));
+  const results = adopted ? await known(entries) : first;
+  return entries.map((entry, at) => ({ entry, mail: results[at]?.value }));
+}
+
+async function adopt(ctx: JobContext, news: readonly Entry<MailNews>[]): Promise<boolean> {
+  const { commands, topology } = ctx.redis;
+  const raws = await commands.lrangeBuffer(topology.key(keys.sendPurgatory()), 0, -1);
+  // What cannot be read there is the send job's matter.
+  const held = new Map(decodeEntries(attemptEntry, raws).entries.map((entry) => [entry.value.uid, entry]));
+  const taken = new Map<string, Sent>();
+  for (const { value } of news) {
+    const entry = held.get(value.uid!);
+    const outcome = { ok: true, messageId: value.message_id, hasReceipts: true, provider: null } as const;
+    if (entry && !taken.has(entry.value.uid)) taken.set(entry.value.uid, { entry, outcome });
+  }
+  if (taken.size === 0) return false;
+  await settleSent(ctx, [...taken.values()]);
+  ctx.log.warn({ count: taken.size }, "mails were taken by the provider before anybody could write that down");
+  return true;
+}
+
+function argsOf({ entry: { raw, value }, kind, mail }: Judged, tally: Tally, now: number) {
+  const callback = callbackOf(value, kind, mail, now);
+  const block = tally.block((stats) => countNews(stats, value, kind, mail?.send_initially_queued_at ?? now));
+  return [raw, kind, value.message_id, mail?.uid ?? "", (now + LOOK_AGAIN).toFixed(6), callback, ...block];
+}
+
+const STEPS = { Delivery: "delivered", Bounce: "bounced", Complaint: "complained" } as const;
+
+function noteOf({ entry: { value }, kind, mail }: Judged): readonly Note[] {
+  const uid = mail?.uid ?? value.uid;
+  if (kind === "early" || uid === undefined) return [];
+  const { notification, received_at: at } = value;
+  const reason = notification.type === "Bounce" ? notification.reason : undefined;
+  const detail = reason
+    ? `${reason.primary}/${reason.secondary}`
+    : notification.type === "Complaint"
+      ? notification.feedback_type
+      : null;
+  return [{ channel: "email", uid, at, step: STEPS[notification.type], detail }];
 }
 
 function callbackOf(news: MailNews, kind: Judged["kind"], mail: PendingMail | undefined, now: number): string {

@@ -1,5 +1,6 @@
 import { defineScript } from "../../kernel/redis/index.ts";
 import { decidedOf } from "../../mechanisms/decision/index.ts";
+import { FENCED_CODE, fenced } from "../../mechanisms/lock/index.ts";
 
 const file = (name: string) => new URL(`./scripts/${name}.lua`, import.meta.url);
 const codes = (raw: number[]) => raw;
@@ -23,6 +24,16 @@ export const commitSend = defineScript({
   args: ["...items"],
   idempotent: false,
   reply: codes,
+});
+
+/** Idempotent: what a first call returned, a repeat no longer finds in the purgatory. */
+export const unreserve = defineScript({
+  name: "email.unreserve",
+  file: file("unreserve"),
+  keys: ["to_send", "urgent", "purgatory", "lock"],
+  args: ["lock_id", "ordinary", "...items"],
+  idempotent: true,
+  reply: (code: number) => (code === FENCED_CODE ? fenced : ({ ok: true, returned: code } as const)),
 });
 
 /** Idempotent by its flags: a repeat answers what was decided. */

@@ -1,18 +1,19 @@
 import type { JobContext } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
-import { type Fence, type Fenced, type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
+import { type Fenced, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
 import { type Claim, type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
-import type { EmailOutcome } from "../../providers/email.ts";
+import type { EmailMessage, EmailOutcome } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
+import type { Carried } from "../../providers/provider-chain.ts";
 import { type SuppressedAmong, suppressAfterFailure, suppressedAmong } from "../contacts/service.ts";
 import { type Unwritten, writeMail } from "./compose.ts";
-import { laneOf, nudgeByName } from "./enqueue.ts";
+import { nudgeByName } from "./enqueue.ts";
 import type { Attempt } from "./entries.ts";
 import { Gate } from "./gate.ts";
 import { keys } from "./keys.ts";
-import { type Lane, lanes } from "./line.ts";
+import { type Lane, laneOf, lanes, unreserveMails, urgentRoom } from "./line.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, type Sent, settleSent } from "./settle-send.ts";
 
@@ -20,14 +21,17 @@ import { type SendCount, type Sent, settleSent } from "./settle-send.ts";
 export const BUDGET = 50;
 /** What a provider that reports receipts is asked for while it does not say how much it takes. */
 const CAUTIOUS_RATE = 14;
+/** Seconds between two looks at the urgent lane while other mails are being sent. */
+const LOOK_EVERY = 0.05;
 
 /** What became of a mail, or that it was not given to the provider. */
-type Answer = EmailOutcome | Unwritten | "held";
+type Answer = Carried<EmailOutcome> | Unwritten | "held";
+type Suppressed = SuppressedAmong["emails"] extends ReadonlyMap<string, infer Held> ? Map<string, Held> : never;
 
 /** Sends what waits. Answers why it stopped. */
 export async function sendMails(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<SendCount>(ctx, keys.sendReport);
-  const run = new SendRun(ctx, lock.fence, await paceFor(ctx));
+  const run = new SendRun(ctx, lock, await paceFor(ctx));
   const { stopReason } = await runBatches(ctx, {
     runner: ctx.job.name,
     shuttingDown: () => ctx.shuttingDown(),
@@ -39,6 +43,14 @@ export async function sendMails(ctx: JobContext, lock: Lock): Promise<StopReason
   return stopReason;
 }
 
+/**
+ * One run of the send job. It takes a batch, urgent mails while there are any, and sends it through a window. While other
+ * mails are being sent it looks at the urgent lane again and again: what came meanwhile joins the same purgatory and takes
+ * the next place in the window, so that a campaign delays a sign-in code by a few mails and not by a batch.
+ *
+ * A run ends early for a reason that stands in `#ended`; what it had taken and not sent then returns to its lanes. A run
+ * that lost its lock touches nothing any more: all that it held is the next holder's.
+ */
 class SendRun {
   readonly counts: Record<SendCount, number> = {
     attempted: 0,
@@ -48,57 +60,119 @@ class SendRun {
     failed_transiently: 0,
   };
   readonly #ctx: JobContext;
-  readonly #fence: Fence;
+  readonly #lock: Lock;
   readonly #gate: Gate;
   readonly #pace: Pace;
   #lane: Lane = "urgent";
   #ended: StopReason | undefined;
+  /** Urgent mails that came while others were being sent, in order. */
+  #hurried: Entry<Attempt>[] = [];
+  #watchFailed: { readonly error: unknown } | undefined;
 
-  constructor(ctx: JobContext, fence: Fence, pace: Pace) {
+  constructor(ctx: JobContext, lock: Lock, pace: Pace) {
     this.#ctx = ctx;
-    this.#fence = fence;
+    this.#lock = lock;
     this.#pace = pace;
     this.#gate = new Gate(ctx.clock, (seconds) => ctx.sleep(seconds), BUDGET);
   }
 
-  /** The next batch: urgent mails while there are any. Each batch comes from one lane. */
+  /** The next batch: urgent mails while there are any. Ordinary ones leave room for urgent ones that come meanwhile. */
   async claim(first: boolean): Promise<Claim | Fenced> {
     const size = this.#ctx.config.get(settings.claimSize);
-    for (const lane of ["urgent", "ordinary"] as const) {
-      this.#lane = lane;
-      const claimed = await lanes[lane].claimBatch(this.#ctx, this.#fence, first, size);
-      if (!claimed.ok || claimed.size > 0) return claimed;
-    }
-    return { ok: true, size: 0, recovered: false };
+    const { fence } = this.#lock;
+    const urgent = await lanes.urgent.claimBatch(this.#ctx, fence, first, size);
+    // A dead run may have left mails of both lanes.
+    this.#lane = urgent.ok && urgent.size > 0 && !urgent.recovered ? "urgent" : "ordinary";
+    if (!urgent.ok || urgent.size > 0) return urgent;
+    return lanes.ordinary.claimBatch(this.#ctx, fence, first, size - urgentRoom(size));
   }
 
   async handle(batch: Claim): Promise<StopReason | undefined> {
     const ctx = this.#ctx;
     const entries = await lanes[this.#lane].read(ctx, 0, batch.size);
-    // What a dead run left came from one lane too, and its mails tell which.
-    if (batch.recovered && entries[0]) this.#lane = laneOf(entries[0].value);
-    const suppressed = await this.#suppressed(entries);
-    if (suppressed) await this.#send(entries, suppressed);
+    const mixed = batch.recovered ? entries.toSorted((one, other) => rankOf(one) - rankOf(other)) : entries;
+    const left = new Set<Entry<Attempt>>();
+    const taken = await this.#send(mixed, left);
+    if (this.#watchFailed) throw this.#watchFailed.error;
+    if (this.#lock.signal.aborted) throw lockErrors.lock_lost();
     // Only now: requests that were under way had to end with the client that they began with.
     if (this.#ended === "credentials") await ctx.providers.email.reset();
-    // Nothing of what is left was given to the provider: it is no dead run's, and goes back in order.
-    if (this.#ended) unlessFenced(await lanes[this.#lane].putBack(ctx, this.#fence));
+    if (left.size > 0) {
+      this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
+      await unreserveMails(
+        ctx,
+        this.#lock.fence,
+        taken.filter((entry) => left.has(entry)),
+      );
+    }
     return this.#ended;
   }
 
-  /** Asked at the last moment, so that whoever left is heard for queued mails too. Without an answer nothing is sent. */
-  async #suppressed(entries: readonly Entry<Attempt>[]): Promise<SuppressedAmong["emails"] | undefined> {
+  /** Sends these, and urgent ones that come meanwhile. Notes in `left` what was not sent; answers with all it had. */
+  async #send(entries: readonly Entry<Attempt>[], left: Set<Entry<Attempt>>): Promise<readonly Entry<Attempt>[]> {
+    const all: Entry<Attempt>[] = [];
+    const suppressed: Suppressed = new Map();
+    if (!(await this.#take(entries, all, suppressed, left))) return all;
+    const over = new AbortController();
+    const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, all, suppressed, left);
+    try {
+      await this.#pass(entries, suppressed, left);
+    } finally {
+      over.abort();
+      await watching;
+    }
+    // Those that came at the very end.
+    if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), suppressed, left);
+    return all;
+  }
+
+  /**
+   * Takes mails into the passage. Who is suppressed is asked at the last moment, so that whoever left is heard for queued
+   * mails too; without an answer nothing is sent.
+   */
+  async #take(
+    entries: readonly Entry<Attempt>[],
+    all: Entry<Attempt>[],
+    suppressed: Suppressed,
+    left: Set<Entry<Attempt>>,
+  ): Promise<boolean> {
+    all.push(...entries);
     try {
       const emails = [...new Set(entries.map(({ value }) => value.email))];
-      return (await suppressedAmong(this.#ctx, { emails })).emails;
+      for (const [email, held] of (await suppressedAmong(this.#ctx, { emails })).emails) suppressed.set(email, held);
+      return true;
     } catch (error) {
       this.#ctx.alerts.error(error, "mails wait: nobody can say which addresses are suppressed");
-      this.#ended = "time_exhausted";
-      return undefined;
+      this.#ended ??= "time_exhausted";
+      for (const entry of entries) left.add(entry);
+      return false;
     }
   }
 
-  async #send(entries: readonly Entry<Attempt>[], suppressed: SuppressedAmong["emails"]): Promise<void> {
+  /** Fetches urgent mails while others are being sent. */
+  async #watch(
+    over: AbortSignal,
+    all: Entry<Attempt>[],
+    suppressed: Suppressed,
+    left: Set<Entry<Attempt>>,
+  ): Promise<void> {
+    const ctx = this.#ctx;
+    const size = ctx.config.get(settings.claimSize);
+    try {
+      while ((await ctx.clock.sleep(LOOK_EVERY, over)) && !this.#stopping()) {
+        const { moved } = unlessFenced(await lanes.urgent.claimMore(ctx, this.#lock.fence, size, size));
+        if (moved === 0) continue;
+        // From the end: what stands before is being settled at the same time.
+        const entries = await lanes.urgent.read(ctx, -moved, moved);
+        if (!(await this.#take(entries, all, suppressed, left))) return;
+        this.#hurried.push(...entries);
+      }
+    } catch (error) {
+      this.#watchFailed = { error };
+    }
+  }
+
+  async #pass(entries: readonly Entry<Attempt>[], suppressed: Suppressed, left: Set<Entry<Attempt>>): Promise<void> {
     const ctx = this.#ctx;
     const { unsent } = await sendThroughWindow<Entry<Attempt>, Answer>(ctx, {
       items: entries,
@@ -110,24 +184,36 @@ class SendRun {
         return [written.ok ? await this.#deliver(written.message) : written];
       },
       settle: async (pairs) => {
-        const sent = pairs.flatMap(({ item, answer }) => (answer === "held" ? [] : [{ entry: item, outcome: answer }]));
+        const sent: Sent[] = [];
+        for (const { item, answer } of pairs)
+          if (answer === "held") left.add(item);
+          else sent.push({ entry: item, outcome: answer });
         for (const count of await settleSent(ctx, sent)) this.counts[count] += 1;
         // Their receipts are in the queue already.
         if (sent.some(({ outcome }) => outcome.ok && !outcome.hasReceipts))
           nudgeByName(ctx, "runners.emails.receipt_reconciliation");
         await this.#suppressUnreachable(sent);
       },
-      stop: () => this.#ended !== undefined || ctx.shuttingDown() || ctx.budget.exhausted(),
+      stop: () => this.#stopping(),
+      ahead: () => (this.#hurried.length > 0 ? this.#hurried.splice(0) : []),
     });
-    if (unsent.length > 0) this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
+    for (const entry of unsent) left.add(entry);
+  }
+
+  #stopping(): boolean {
+    const ctx = this.#ctx;
+    if (this.#ended !== undefined || this.#watchFailed !== undefined || this.#lock.signal.aborted) return true;
+    return ctx.shuttingDown() || ctx.budget.exhausted();
   }
 
   /** One request, at the pace that the provider's state allows; `held` when the run must end without it. */
-  async #deliver(message: Parameters<JobContext["providers"]["email"]["send"]>[0]): Promise<Answer> {
+  async #deliver(message: EmailMessage): Promise<Answer> {
     const ctx = this.#ctx;
-    if (this.#ended) return "held";
+    // Asked again after every rest: whoever lost the lock meanwhile must not send what another run sends too.
+    const mayNot = () => this.#ended !== undefined || this.#lock.signal.aborted;
+    if (mayNot()) return "held";
     const outcome = await this.#gate.pass(
-      async () => (this.#ended ? "held" : ctx.providers.email.send(message)),
+      async () => (mayNot() ? "held" : ctx.providers.email.send(message)),
       (answer) => {
         if (answer === "held") return "neither";
         if (answer.ok) return "well";
@@ -171,6 +257,9 @@ class SendRun {
   }
 }
 
+/** Urgent mails first. */
+const rankOf = ({ value }: Entry<Attempt>) => (laneOf(value) === "urgent" ? 0 : 1);
+
 const paces = new WeakMap<Config, { readonly rate: number; readonly pace: Pace }>();
 
 /** The pace is kept from run to run, so that two runs within a second share its allowance. */
@@ -186,7 +275,7 @@ async function paceFor(ctx: JobContext): Promise<Pace> {
   const rate = Math.max(Math.min(own, theirs), 1);
   const held = paces.get(ctx.config);
   if (held?.rate === rate) return held.pace;
-  const pace = new Pace(ctx.clock, rate);
+  const pace = new Pace(ctx.clock, rate, { even: true });
   paces.set(ctx.config, { rate, pace });
   return pace;
 }

@@ -2,15 +2,24 @@ import { z } from "zod";
 import { settings as kinds, type Setting } from "../../kernel/config.ts";
 import { bareAddress } from "../../providers/email.ts";
 import { isEmailAddress } from "../contacts/service.ts";
+import { MOST_RETRIES } from "./entries.ts";
 
+/** A display name may hold anything that a header can: no line breaks, no control characters. */
+const NAME = /^[^\p{Cc}\p{Cs}\u2028\u2029<>]{0,200}$/u;
 const Sender = z
   .string()
-  .refine((sender) => isEmailAddress(bareAddress(sender)), "must be an address, or `Name <address>`")
+  .refine(
+    (sender) => isEmailAddress(bareAddress(sender)) && NAME.test(sender.replace(/<[^<>]*>\s*$/, "")),
+    "must be an address such as hello@example.com, or a name with it: Example <hello@example.com>",
+  )
   .optional();
 const sender = (name: string, doc: string): Setting<string | undefined> => ({
   ...kinds.optionalText(name, { doc }),
   schema: Sender,
 });
+
+/** Room for a token in one line of a header. */
+const LONGEST_URL = 200;
 const publicUrl: Setting<string> = {
   ...kinds.text("email.publicUrl", {
     default: "http://127.0.0.1:8787",
@@ -18,16 +27,57 @@ const publicUrl: Setting<string> = {
   }),
   schema: z
     .string()
-    .refine((value) => /^https?:\/\//.test(value) && URL.canParse(value), "must be an address: https://example.com"),
+    .max(LONGEST_URL)
+    .refine(
+      isPublicUrl,
+      "must begin with https:// and end with a host or a path, such as https://example.com; http:// only for this machine",
+    ),
 };
+
+function isPublicUrl(value: string): boolean {
+  if (!URL.canParse(value) || /[\s,<>]/.test(value)) return false;
+  const { protocol, hostname, username, password, search, hash } = new URL(value);
+  if (username || password || search || hash) return false;
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
+}
+
+export const isLoopback = (hostname: string): boolean =>
+  /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname) || hostname.endsWith(".localhost");
+
+const unsubscribeMailto: Setting<string | undefined> = {
+  ...kinds.optionalText("email.unsubscribeMailto", {
+    doc: "mailbox that takes wishes to leave a list by mail, as mailto:leave@example.com, beside the link",
+  }),
+  schema: z
+    .string()
+    .max(LONGEST_URL)
+    .refine((value) => {
+      const [, address = "", query = ""] = /^mailto:([^?]*)(\?.*)?$/.exec(value) ?? [];
+      return isEmailAddress(address) && /^[\x21-\x7e]*$/.test(query) && !/[<>,]/.test(query);
+    }, "must be mailto: and an address, such as mailto:leave@example.com")
+    .optional(),
+};
+
+/** So many tries after the first one, and no more: entries that were tried more often are not understood. */
+const retryDelays: Setting<readonly number[]> = (() => {
+  const setting = kinds.listOf("email.retryDelays", z.coerce.number().min(0), {
+    default: [15, 60, 300, 1800],
+    doc: `seconds before each further try of a mail: so many tries it gets after the first, at most ${MOST_RETRIES}`,
+  });
+  return {
+    ...setting,
+    schema: setting.schema.refine(
+      (delays) => delays.length <= MOST_RETRIES,
+      `must have at most ${MOST_RETRIES} numbers, such as 15,60,300,1800`,
+    ),
+  };
+})();
 
 export const settings = {
   publicUrl,
   from: sender("email.from", "who mails are from: `Name <address>`; needed as soon as a provider is configured"),
   replyTo: sender("email.replyTo", "where answers to mails go; unset, to the sender"),
-  unsubscribeMailto: kinds.optionalText("email.unsubscribeMailto", {
-    doc: "mailbox that takes wishes to leave a list by mail, as mailto:leave@example.com, beside the link",
-  }),
+  unsubscribeMailto,
   userSuppressionScope: kinds.oneOf("email.userSuppressionScope", ["lists", "all"], {
     default: "lists",
     doc: "what a person who leaves no longer gets: mails of lists, or all mails, sign-in codes included",
@@ -50,20 +100,17 @@ export const settings = {
     doc: "how many mails may be with the provider without being settled: what a crash may send twice",
   }),
   claimSize: kinds.integer("email.claimSize", {
-    default: 100,
+    default: 50,
     min: 1,
     max: 500,
-    doc: "how many mails the send job takes at once; between two takes urgent mails overtake",
+    doc: "how many mails the send job holds at most; a tenth of it is kept free for urgent ones",
   }),
   maxPerSecond: kinds.integer("email.maxPerSecond", {
     default: 50,
     min: 1,
     doc: "how many mails are sent in a second at most; the provider's own limit may be lower",
   }),
-  retryDelays: kinds.listOf("email.retryDelays", z.coerce.number().min(0), {
-    default: [15, 60, 300, 1800],
-    doc: "seconds before the second to fifth try of a mail",
-  }),
+  retryDelays,
   retryAge: kinds.seconds("email.retryAge", {
     default: 43_200,
     doc: "how long after its first queueing a mail is still tried again",

@@ -1,13 +1,16 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
-import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
+import type { Entry, Malformed } from "../../mechanisms/purgatory-queue/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
+import { errorText } from "../../providers/failure.ts";
+import type { Carried } from "../../providers/provider-chain.ts";
 import { failureJob } from "./callbacks.ts";
 import type { Unwritten } from "./compose.ts";
 import { type Attempt, newsEntry, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
-import { awaiting } from "./line.ts";
+import { awaiting, lanes } from "./line.ts";
 import { commitSend } from "./scripts.ts";
 import { closeMails } from "./stale.ts";
 import { emailSendStats } from "./stats.ts";
@@ -17,7 +20,7 @@ type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metri
 /** A mail with what became of it: not written, refused, or taken. */
 export interface Sent {
   readonly entry: Entry<Attempt>;
-  readonly outcome: EmailOutcome | Unwritten;
+  readonly outcome: Carried<EmailOutcome> | Unwritten;
 }
 
 export type SendCount = "attempted" | "templated" | "accepted" | "failed_permanently" | "failed_transiently";
@@ -27,55 +30,75 @@ const CONFLICT = -2;
 
 /** Writes down what became of mails, in one script. Answers what to count for the run's report. */
 export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
-  if (sent.length === 0) return [];
-  const results = await commit(ctx, sent);
-  const conflicts = sent.filter((_, at) => results[at] === CONFLICT);
-  if (conflicts.length > 0) {
-    // The older mail will never hear its receipt: the id means the newer one now.
-    const ids = conflicts.flatMap(({ outcome }) => (outcome.ok ? [outcome.messageId] : []));
-    ctx.alerts.warning("emails:message_id_twice", `${ids.length} mails got the id of a mail that awaits its receipt`);
-    const { results: held } = await awaiting.get(ctx, ids);
-    await closeMails(
-      ctx,
-      held.flatMap((one) => one ?? []),
-    );
-    return [...counted(sent, results), ...(await settleSent(ctx, conflicts))];
-  }
-  return counted(sent, results);
-}
-
-const counted = (sent: readonly Sent[], results: readonly number[]): SendCount[] =>
-  sent.flatMap(({ outcome }, at) => (results[at] === 1 ? countsOf(outcome) : []));
-
-function commit(ctx: SettleContext, sent: readonly Sent[]): Promise<number[]> {
-  const now = Number(ctx.clock.now().toFixed(6));
-  const tally = new Tally(ctx);
-  const items = sent.flatMap(({ entry: { raw, value }, outcome }) => {
-    const block = tally.block((stats) => countOutcome(stats, value, outcome));
-    if (!outcome.ok) return [raw, "fail", value.uid, "", 0, 0, failureOf(value, outcome, now), ...block];
-    const hash = pendingHash.encode({
-      aud: "pending",
-      uid: value.uid,
-      message_id: outcome.messageId,
-      email: value.email,
-      subject: value.subject,
-      template: value.template,
-      template_parameters: value.template_parameters,
-      send_initially_queued_at: value.initially_queued_at,
-      send_accepted_at: now,
-      failure_job: value.failure_job,
-      success_job: value.success_job,
-    });
-    const last = outcome.hasReceipts
-      ? ""
-      : newsEntry.encode({ message_id: outcome.messageId, notification: { type: "Delivery" }, received_at: now });
-    return [raw, "accept", value.uid, outcome.messageId, String(now), hash.length, ...hash, last, ...block];
-  });
-  return ctx.redis.run(
+  const { sound, args, tally } = await encoded(ctx, sent);
+  if (sound.length === 0) return [];
+  const results = await ctx.redis.run(
     commitSend,
     [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), ...tally.keys],
-    items,
+    args,
   );
+  const settled = sound.filter((_, at) => results[at] === 1);
+  noteSteps(ctx, settled.map(noteOf));
+  const counts = settled.flatMap(({ outcome }) => countsOf(outcome));
+  const conflicts = sound.filter((_, at) => results[at] === CONFLICT);
+  if (conflicts.length === 0) return counts;
+  // The older mail will never hear its receipt: the id means the newer one now.
+  const ids = conflicts.flatMap(({ outcome }) => (outcome.ok ? [outcome.messageId] : []));
+  ctx.alerts.warning("emails:message_id_twice", `${ids.length} mails got the id of a mail that awaits its receipt`);
+  const { results: held } = await awaiting.get(ctx, ids);
+  await closeMails(
+    ctx,
+    held.flatMap((one) => one ?? []),
+  );
+  return [...counts, ...(await settleSent(ctx, conflicts))];
+}
+
+/** The arguments of the script. A mail whose outcome cannot be written is set aside alone: its neighbours were sent. */
+async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
+  const now = Number(ctx.clock.now().toFixed(6));
+  const tally = new Tally(ctx);
+  const sound: Sent[] = [];
+  const args: (string | number | Buffer)[] = [];
+  const unwritable: Malformed[] = [];
+  for (const one of sent)
+    try {
+      args.push(...argsOf(one, tally, now));
+      sound.push(one);
+    } catch (error) {
+      unwritable.push({ raw: one.entry.raw, reason: `its outcome cannot be written: ${errorText(error)}` });
+    }
+  if (unwritable.length > 0) await lanes.ordinary.quarantine(ctx, unwritable);
+  return { sound, args, tally };
+}
+
+function argsOf({ entry: { raw, value }, outcome }: Sent, tally: Tally, now: number): (string | number | Buffer)[] {
+  const block = tally.block((stats) => countOutcome(stats, value, outcome));
+  if (!outcome.ok) return [raw, "fail", value.uid, "", 0, 0, failureOf(value, outcome, now), ...block];
+  const hash = pendingHash.encode({
+    aud: "pending",
+    uid: value.uid,
+    message_id: outcome.messageId,
+    email: value.email,
+    subject: value.subject,
+    template: value.template,
+    template_parameters: value.template_parameters,
+    send_initially_queued_at: value.initially_queued_at,
+    send_accepted_at: now,
+    failure_job: value.failure_job,
+    success_job: value.success_job,
+  });
+  const last = outcome.hasReceipts
+    ? ""
+    : newsEntry.encode({ message_id: outcome.messageId, notification: { type: "Delivery" }, received_at: now });
+  return [raw, "accept", value.uid, outcome.messageId, String(now), hash.length, ...hash, last, ...block];
+}
+
+function noteOf({ entry: { value }, outcome }: Sent): Note {
+  const about = { channel: "email", uid: value.uid } as const;
+  if (outcome.ok) return { ...about, step: "accepted", provider: outcome.provider, detail: outcome.messageId };
+  const detail = "word" in outcome ? `template:${outcome.word}` : `ses:${outcome.subidentifier ?? outcome.identifier}`;
+  const provider = "provider" in outcome ? outcome.provider : null;
+  return { ...about, step: outcome.retryable ? "failed_transiently" : "failed_permanently", provider, detail };
 }
 
 function failureOf(attempt: Attempt, outcome: Exclude<Sent["outcome"], { ok: true }>, now: number): string {

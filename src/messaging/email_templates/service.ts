@@ -19,7 +19,7 @@ export { type Envelope, mailFor } from "./envelope.ts";
 export { errors } from "./errors.ts";
 export { LISTS, type List } from "./lists.ts";
 export type { Mail, Mailbox } from "./mail.ts";
-export { composeMime } from "./mime.ts";
+export { composeMime, headersOf } from "./mime.ts";
 export { code, hours, line, mailbox, moment, prose, timezone, webUrl } from "./parameters.ts";
 export { type Attachment, defineTemplate, type Rendered, type Template } from "./template.ts";
 
