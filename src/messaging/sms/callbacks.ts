@@ -2,7 +2,7 @@ import { z } from "zod";
 import { encodeJob } from "../../jobs/entry.ts";
 import { dataRawErrors, decodeDataRaw, encodeDataRaw } from "../../mechanisms/data-raw/index.ts";
 import type { SmsIdentifier, SmsResource } from "../../providers/sms.ts";
-import { CallbackJob, type PendingSms, SmsEntry } from "./entries.ts";
+import { CallbackJob, explanation, type PendingSms, placeable, SmsEntry, shortWord } from "./entries.ts";
 
 /** Why a text failed, as its failure job hears it. */
 export interface FailureInfo {
@@ -83,7 +83,13 @@ export function pendingObject(pending: PendingSms): PendingObject {
 /** The text of the failure job, ready for the queue. */
 export function failureJob(sms: SmsEntry | PendingSms, failure_info: FailureInfo, now: number): string {
   const story = sms.aud === "send" ? (sms as SmsEntry) : pendingObject(sms as PendingSms);
-  return jobText(sms.failure_job, { sms: story, failure_info }, now);
+  const { subidentifier } = failure_info;
+  const info: FailureInfo = {
+    ...failure_info,
+    subidentifier: subidentifier === null ? null : shortWord(subidentifier),
+    extra: explanation(failure_info.extra),
+  };
+  return jobText(sms.failure_job, { sms: story, failure_info: info }, now);
 }
 
 /** The text of the success job, ready for the queue. */
@@ -104,8 +110,14 @@ export function successJob(
   return jobText(sms.success_job, story, now);
 }
 
+/** What the provider says of a message, each part at a length that is kept. */
 export function resourceOf({ sid, status, errorCode, dateUpdated }: SmsResource): z.output<typeof Resource> {
-  return { sid, status, error_code: errorCode, date_updated: dateUpdated };
+  return {
+    sid: shortWord(sid),
+    status: shortWord(status),
+    error_code: errorCode === null ? null : shortWord(errorCode),
+    date_updated: placeable(dateUpdated),
+  };
 }
 
 export const readFailure = (data_raw: string): FailureStory => read(FailureStory, data_raw);

@@ -53,6 +53,22 @@ export async function suppressUnreachable(ctx: Context, stories: readonly Failur
   await suppressPhones(ctx, [...suppressions.values()]);
 }
 
+/** Suppresses numbers of texts that had ended before their carriers refused them. */
+export async function suppressLate(
+  ctx: Context,
+  refused: readonly { readonly phone_number: string; readonly error_code: string }[],
+): Promise<void> {
+  const suppressions = refused.map(({ phone_number, error_code }): [string, PhoneSuppression] => [
+    phone_number,
+    {
+      phoneNumber: phone_number,
+      reason: "Unreachable",
+      details: { identifier: "ApplicationErrorOther", subidentifier: error_code, extra: null },
+    },
+  ]);
+  await suppressPhones(ctx, [...new Map(suppressions).values()]);
+}
+
 export async function handleSuccesses(ctx: Context, raws: readonly string[]): Promise<readonly Outcome[]> {
   const read = readEach(raws, readSuccess);
   for (const one of read)

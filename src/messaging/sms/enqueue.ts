@@ -2,7 +2,8 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
-import { CallbackJob, E164, LONGEST_BODY, type SmsEntry, smsEntry } from "./entries.ts";
+import { noteSteps } from "../../mechanisms/message-log/index.ts";
+import { CallbackJob, E164, LARGEST_NEW_ENTRY, LONGEST_BODY, type SmsEntry, smsEntry } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { CALL_FLAG_TTL, HANDOVER_FLAG_TTL, keys } from "./keys.ts";
 import { enqueue } from "./scripts.ts";
@@ -11,7 +12,7 @@ import { smsSendStats } from "./stats.ts";
 /** How many texts one call takes; more are handed over in further calls. */
 export const MAX_PER_CALL = 500;
 
-type EnqueueContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+type EnqueueContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts" | "jobs">;
 
 export interface NewSms {
   /** E.164. */
@@ -34,8 +35,15 @@ export type EnqueueAnswer =
   | { readonly ok: true; readonly uids: readonly string[]; readonly length: number }
   | { readonly ok: false; readonly reason: "backpressure" | "duplicate" };
 
+/** Half of a character: it would arrive as another one, and could never be found again at the provider. */
+const HALF_CHARACTER = /\p{Surrogate}/u;
+
 /** Makes queue entries of texts. Whatever could poison the queue is refused here, where somebody hears of it. */
 export function smsEntries(ctx: Pick<Context, "clock" | "jobs">, texts: readonly NewSms[]): readonly SmsEntry[] {
+  return encodedEntries(ctx, texts).map(({ entry }) => entry);
+}
+
+function encodedEntries(ctx: Pick<Context, "clock" | "jobs">, texts: readonly NewSms[]) {
   const now = ctx.clock.now();
   return texts.map(({ phoneNumber, body, failureJob, successJob }) => {
     if (!E164.test(phoneNumber)) throw errors.invalid_sms({ message: "The number is not in the form +14155550132." });
@@ -43,7 +51,8 @@ export function smsEntries(ctx: Pick<Context, "clock" | "jobs">, texts: readonly
       throw errors.invalid_sms({
         message: `The text has ${body.length} characters; 1 to ${LONGEST_BODY} are possible.`,
       });
-    return {
+    if (HALF_CHARACTER.test(body)) throw errors.invalid_sms({ message: "The text holds half of a character." });
+    const entry: SmsEntry = {
       aud: "send",
       uid: newUid("sms"),
       initially_queued_at: now,
@@ -54,6 +63,21 @@ export function smsEntries(ctx: Pick<Context, "clock" | "jobs">, texts: readonly
       failure_job: checkedJob(ctx, failureJob),
       success_job: checkedJob(ctx, successJob),
     };
+    return { entry, raw: encoded(entry) };
+  });
+}
+
+function encoded(entry: SmsEntry): string | Buffer {
+  let raw: string | Buffer;
+  try {
+    raw = smsEntry.encode(entry);
+  } catch (cause) {
+    throw errors.invalid_sms({ message: "The arguments of its callbacks cannot be written as JSON.", cause });
+  }
+  const bytes = Buffer.byteLength(raw);
+  if (bytes <= LARGEST_NEW_ENTRY) return raw;
+  throw errors.invalid_sms({
+    message: `With the arguments of its callbacks the text has ${bytes} bytes; at most ${LARGEST_NEW_ENTRY} are possible.`,
   });
 }
 
@@ -63,10 +87,12 @@ export async function enqueueSms(
   texts: readonly NewSms[],
   options: EnqueueOptions = {},
 ): Promise<EnqueueAnswer> {
-  const entries = smsEntries(ctx, texts);
+  const made = encodedEntries(ctx, texts);
+  const entries = made.map(({ entry }) => entry);
   const { callUid, maxLength = 0 } = options;
   const flag = callUid === undefined ? undefined : { key: keys.callSeen({ call_uid: callUid }), ttl: CALL_FLAG_TTL };
-  const answer = await push(ctx, entries, entries.map(smsEntry.encode), maxLength, flag);
+  const raws = made.map(({ raw }) => raw);
+  const answer = await push(ctx, entries, raws, maxLength, flag);
   return answer.ok ? { ...answer, uids: entries.map(({ uid }) => uid) } : answer;
 }
 
@@ -111,7 +137,19 @@ async function push(
     [keys.toSend(), flag?.key ?? keys.callSeen({ call_uid: "none" }), ...tally.keys],
     [maxLength, flag ? flag.ttl * 1000 : 0, raws.length, ...raws, ...block],
   );
-  if (answer.ok) nudgeSend(ctx);
+  if (answer.ok) {
+    nudgeSend(ctx);
+    noteSteps(
+      ctx,
+      entries.map(({ uid, initially_queued_at: at, phone_number: address }) => ({
+        channel: "sms",
+        uid,
+        at,
+        step: "queued",
+        address,
+      })),
+    );
+  }
   return answer;
 }
 

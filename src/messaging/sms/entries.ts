@@ -1,11 +1,44 @@
 import { z } from "zod";
 import type { Codec } from "../../kernel/keyspace/index.ts";
-import { decimal, fields, integer, json, literal, matching, undecodable } from "../../kernel/keyspace/index.ts";
+import {
+  decimal,
+  fields,
+  type HashCodec,
+  integer,
+  json,
+  literal,
+  matching,
+  undecodable,
+} from "../../kernel/keyspace/index.ts";
 
 /** A plus sign, the country code, the number: the only form that is ever queued. */
 export const E164 = /^\+[1-9]\d{1,14}$/;
 export const SID = /^(SM|MM)[0-9a-f]{32}$/;
 export const LONGEST_BODY = 1_600;
+/**
+ * The most bytes of an entry. A callback's story holds the entry and what the provider said about it, and has a limit of
+ * 65,536 bytes: whatever is larger here could be queued, but never told of again.
+ */
+export const LARGEST_ENTRY = 32_768;
+/** The most bytes of a new entry: what later tries note in it must fit too. */
+export const LARGEST_NEW_ENTRY = LARGEST_ENTRY - 256;
+/** Words of a provider are kept up to these lengths, so that no entry grows without bound. */
+const LONGEST_WORD = 100;
+const LONGEST_EXPLANATION = 1_000;
+
+/** Unix seconds that a calendar can place: from 1970 to the year 5138. */
+const Time = z.number().min(0).max(1e11);
+
+/** A time of the provider's clock, or nothing where it is none that a calendar can place. */
+export const placeable = (time: number | null): number | null => (Time.safeParse(time).success ? time : null);
+
+const cut = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+
+/** A code or status of the provider, at a length that is kept. */
+export const shortWord = (word: string): string => cut(word, LONGEST_WORD);
+/** What the provider says to people, at a length that is kept. */
+export const explanation = (text: string | null): string | null =>
+  text === null ? null : cut(text, LONGEST_EXPLANATION);
 
 /** A job to queue when something has happened to a message; `data_raw` is added then, and must not be there before. */
 export const CallbackJob = z.strictObject({
@@ -19,30 +52,32 @@ export type CallbackJob = z.output<typeof CallbackJob>;
 /** A text that waits to be sent. Fields that others added are kept from try to try. */
 export const SmsEntry = z.looseObject({
   aud: z.literal("send"),
-  uid: z.string().min(1),
-  initially_queued_at: z.number(),
+  uid: z.string().min(1).max(200),
+  initially_queued_at: Time,
   /** How many tries failed before. */
   retry: z.int().min(0),
-  last_queued_at: z.number(),
+  last_queued_at: Time,
   phone_number: z.string().regex(E164),
-  body: z.string().min(1),
+  body: z.string().min(1).max(LONGEST_BODY),
   failure_job: CallbackJob,
   success_job: CallbackJob,
   /** Since when the provider may have this text without our knowing: an earlier try was not answered. */
-  unanswered_since: z.number().optional(),
+  unanswered_since: Time.optional(),
 });
 export type SmsEntry = z.output<typeof SmsEntry>;
 
 /** News of a message, from the provider's webhook or because it was asked. */
 export const SmsEvent = z.strictObject({
-  sid: z.string().min(1),
-  status: z.string().min(1),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
+  sid: z.string().min(1).max(LONGEST_WORD),
+  status: z.string().min(1).max(LONGEST_WORD),
+  error_code: z.string().max(LONGEST_WORD).nullable(),
+  error_message: z.string().max(LONGEST_EXPLANATION).nullable(),
   /** By the provider's clock; webhooks do not say it. */
-  date_updated: z.number().nullable(),
-  information_received_at: z.number(),
+  date_updated: Time.nullable(),
+  information_received_at: Time,
   received_via: z.enum(["webhook", "poll"]),
+  /** Whom a failed text was for, where the report says it: a carrier may refuse long after the text has ended here. */
+  to: z.string().regex(E164).optional(),
 });
 export type SmsEvent = z.output<typeof SmsEvent>;
 
@@ -66,27 +101,100 @@ const count: Codec<number> = {
   },
 };
 
-/** A message that the provider took and whose end is not known. */
-export const pendingHash = fields({
+const time: Codec<number> = {
+  ...decimal,
+  shape: "unix time",
+  decode(raw) {
+    const value = decimal.decode(raw);
+    if (!Time.safeParse(value).success) throw undecodable("a unix time", `no calendar reaches ${value}`);
+    return value;
+  },
+};
+
+/** From here on it is worth looking whether JSON grows when it is written anew: `1e20` becomes 21 digits. */
+const MAY_GROW_FROM = 8_192;
+
+/**
+ * An entry of bounded size. What cannot be read is not quoted in the reason either: bodies hold codes, and reasons go into
+ * logs and alerts.
+ */
+function bounded<T>(codec: Codec<T>): Codec<T> {
+  const tooLarge = (bytes: number) =>
+    undecodable(codec.shape, `it has ${bytes} bytes; at most ${LARGEST_ENTRY} are read`);
+  return {
+    ...codec,
+    decode(raw) {
+      if (raw.length > LARGEST_ENTRY) throw tooLarge(raw.length);
+      const value = codec.decode(raw);
+      if (raw.length <= MAY_GROW_FROM) return value;
+      const bytes = Buffer.byteLength(codec.encode(value));
+      if (bytes > LARGEST_ENTRY) throw tooLarge(bytes);
+      return value;
+    },
+  };
+}
+
+/** JSON whose content is nobody's business: where it is not even JSON, the reason says so without quoting it. */
+function privateJson<T>(schema: z.ZodType<T>, shape: string): Codec<T> {
+  const codec = json(schema, { shape });
+  return {
+    ...codec,
+    decode(raw) {
+      try {
+        return codec.decode(raw);
+      } catch (error) {
+        const { message } = error as Error;
+        throw message.includes("not JSON") ? undecodable(shape, "it is not JSON") : error;
+      }
+    },
+  };
+}
+
+/** What a pending message has beside the parts of its entry. */
+const LARGEST_HASH = LARGEST_ENTRY + 2_048;
+
+/** The same for the fields of a hash taken together. */
+function boundedHash<T>(codec: HashCodec<T>): HashCodec<T> {
+  const check = (values: readonly (string | Buffer)[]) => {
+    const bytes = values.reduce((sum, value) => sum + Buffer.byteLength(value), 0);
+    if (bytes > LARGEST_HASH)
+      throw undecodable("a pending text", `it has ${bytes} bytes; at most ${LARGEST_HASH} are read`);
+    return bytes;
+  };
+  return {
+    ...codec,
+    decode(raw) {
+      const bytes = check(Object.values(raw));
+      const value = codec.decode(raw);
+      if (bytes > MAY_GROW_FROM) check(codec.encode(value).filter((_, at) => at % 2 === 1));
+      return value;
+    },
+  };
+}
+
+const pendingFields = fields({
   aud: literal("pending"),
   uid: words,
-  send_initially_queued_at: decimal,
-  message_resource_created_at: decimal,
-  message_resource_last_updated_at: decimal,
+  send_initially_queued_at: time,
+  message_resource_created_at: time,
+  message_resource_last_updated_at: time,
   message_resource_sid: words,
   message_resource_status: words,
   message_resource_error_code: orEmpty(words),
-  message_resource_date_updated: orEmpty(decimal),
-  failure_job_last_called_at: orEmpty(decimal),
+  message_resource_date_updated: orEmpty(time),
+  failure_job_last_called_at: orEmpty(time),
   num_failures: count,
   num_changes: count,
   phone_number: words,
   body: words,
-  failure_job: json(CallbackJob, { shape: "JSON of a job" }),
-  success_job: json(CallbackJob, { shape: "JSON of a job" }),
+  failure_job: privateJson(CallbackJob, "JSON of a job"),
+  success_job: privateJson(CallbackJob, "JSON of a job"),
 });
-export type PendingSms = ReturnType<typeof pendingHash.decode>;
+export type PendingSms = ReturnType<typeof pendingFields.decode>;
 
-export const smsEntry = json(SmsEntry, { shape: "JSON of a text to send" });
-export const smsEvent = json(SmsEvent, { shape: "JSON of news about a text" });
+/** A message that the provider took and whose end is not known. */
+export const pendingHash = boundedHash(pendingFields);
+
+export const smsEntry = bounded(privateJson(SmsEntry, "JSON of a text to send"));
+export const smsEvent = bounded(privateJson(SmsEvent, "JSON of news about a text"));
 export const smsSid = matching(SID, "the sid of a message");

@@ -1,34 +1,28 @@
 import { z } from "zod";
-import type { JobContext } from "../../jobs/context.ts";
+import { runAlone } from "../../jobs/alone.ts";
 import { recurring as recur } from "../../jobs/recurring.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
-import type { KeyName } from "../../kernel/keyspace/index.ts";
-import type { Lock } from "../../mechanisms/lock/index.ts";
 import { CallbackKwargs } from "./callbacks.ts";
-import { DEFAULT_FAILURE, DEFAULT_SUCCESS, handleFailures, handleSuccesses, sendTest } from "./defaults.ts";
+import {
+  DEFAULT_FAILURE,
+  DEFAULT_SUCCESS,
+  handleFailures,
+  handleSuccesses,
+  sendTest,
+  suppressLate,
+} from "./defaults.ts";
 import { disablePhonesInDev } from "./dev-phones.ts";
 import { E164, LONGEST_BODY } from "./entries.ts";
 import { keys } from "./keys.ts";
-import { nextEarlyNews, reconcileReceipts } from "./reconciliation.ts";
+import { reconcileReceipts } from "./reconciliation.ts";
 import { recoverReceipts } from "./recovery.ts";
 import { BUDGET, sendTexts } from "./send.ts";
 import { detectStale } from "./stale.ts";
+import { SUPPRESS_UNREACHABLE } from "./verdict.ts";
 
 const NoKwargs = z.strictObject({});
 const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
 type QueueRunner = Runner<typeof NoKwargs>;
-
-/** Runs a job of the line alone, and once more at once for what came while it held its lock. */
-async function alone(
-  ctx: JobContext,
-  runner: QueueRunner,
-  plan: { readonly lock: KeyName<"string">; readonly queue?: KeyName<"list">; work(lock: Lock): Promise<string> },
-): Promise<void> {
-  const stopped = await ctx.locks.withLock(plan.lock, { kind: "owner", wait: "fail" }, plan.work);
-  ctx.log.info({ runner: runner.name, stop_reason: stopped }, "run ended");
-  if (stopped !== "list_exhausted" || !plan.queue) return;
-  if ((await ctx.redis.commands.llen(ctx.redis.topology.key(plan.queue))) > 0) ctx.jobs.nudge(runner, {});
-}
 
 export const send: QueueRunner = defineRunner({
   name: "runners.sms.send",
@@ -36,7 +30,9 @@ export const send: QueueRunner = defineRunner({
   kwargs: NoKwargs,
   doc: "Sends the texts that wait.",
   budget: BUDGET,
-  run: (ctx) => alone(ctx, send, { lock: keys.sendLock(), queue: keys.toSend(), work: (lock) => sendTexts(ctx, lock) }),
+  async run(ctx) {
+    await runAlone(ctx, send, { lock: keys.sendLock(), queues: [keys.toSend()], work: sendTexts });
+  },
 });
 
 export const receiptStaleDetection: QueueRunner = defineRunner({
@@ -45,7 +41,9 @@ export const receiptStaleDetection: QueueRunner = defineRunner({
   kwargs: NoKwargs,
   doc: "Tells the failure jobs of texts that nothing was heard of for too long.",
   budget: BUDGET,
-  run: (ctx) => alone(ctx, receiptStaleDetection, { lock: keys.staleLock(), work: () => detectStale(ctx) }),
+  async run(ctx) {
+    await runAlone(ctx, receiptStaleDetection, { lock: keys.staleLock(), work: detectStale });
+  },
 });
 
 export const receiptRecovery: QueueRunner = defineRunner({
@@ -54,16 +52,14 @@ export const receiptRecovery: QueueRunner = defineRunner({
   kwargs: NoKwargs,
   doc: "Asks the provider about texts that nothing was heard of.",
   budget: BUDGET,
-  run: (ctx) =>
-    alone(ctx, receiptRecovery, {
+  async run(ctx) {
+    await runAlone(ctx, receiptRecovery, {
       lock: keys.recoveryLock(),
-      queue: keys.recovery(),
-      work: (lock) => recoverReceipts(ctx, lock),
-    }),
+      queues: [keys.recovery()],
+      work: recoverReceipts,
+    });
+  },
 });
-
-/** By process: when the run is due that early news waits for, so that each process has one such run ahead at most. */
-const awaited = new WeakMap<object, number>();
 
 export const receiptReconciliation: QueueRunner = defineRunner({
   name: "runners.sms.receipt_reconciliation",
@@ -72,16 +68,12 @@ export const receiptReconciliation: QueueRunner = defineRunner({
   doc: "Works news of texts in: updates them, or ends them with their callback.",
   budget: BUDGET,
   async run(ctx) {
-    await alone(ctx, receiptReconciliation, {
+    await runAlone(ctx, receiptReconciliation, {
       lock: keys.reconciliationLock(),
-      queue: keys.event(),
-      work: (lock) => reconcileReceipts(ctx, lock),
+      queues: [keys.event()],
+      schedules: [keys.early()],
+      work: (run, lock) => reconcileReceipts(run, lock),
     });
-    const due = await nextEarlyNews(ctx);
-    const now = ctx.clock.now();
-    if (due === undefined || (awaited.get(ctx.jobs) ?? 0) > now) return;
-    awaited.set(ctx.jobs, Math.max(due, now + 1));
-    await ctx.jobs.enqueue(receiptReconciliation, {}, { delay: Math.max(1, due - now) });
   },
 });
 
@@ -109,6 +101,18 @@ export const defaultSuccess = defineRunner({
       ctx,
       items.map(({ data_raw }) => data_raw),
     ),
+});
+
+export const suppressUnreachableJob = defineRunner({
+  name: SUPPRESS_UNREACHABLE,
+  category: 2,
+  kwargs: z.strictObject({ phone_number: z.string().regex(E164), error_code: z.string() }),
+  doc: "Suppresses numbers whose carriers refused a text after it had ended here.",
+  retry: CALLBACK_RETRY,
+  async runMany(ctx, items) {
+    await suppressLate(ctx, items);
+    return items.map(() => ({ ok: true }) as const);
+  },
 });
 
 export const sendTestJob = defineRunner({
@@ -139,6 +143,7 @@ export const runners = [
   receiptReconciliation,
   defaultFailure,
   defaultSuccess,
+  suppressUnreachableJob,
   sendTestJob,
   disablePhonesJob,
 ];

@@ -37,26 +37,38 @@ const counts = <const Names extends readonly string[]>(names: Names) =>
   });
 
 export const keys = family("sms", {
-  toSend: list("sms:to_send", smsEntry, { doc: "texts that wait to be sent: in on the right, out on the left" }),
-  sendPurgatory: list("sms:send_purgatory", smsEntry, { doc: "texts that the send job holds now" }),
+  toSend: list("sms:to_send", smsEntry, {
+    doc: "texts that wait to be sent: in on the right, out on the left",
+    secret: true,
+  }),
+  sendPurgatory: list("sms:send_purgatory", smsEntry, { doc: "texts that the send job holds now", secret: true }),
   retrying: zset("sms:retrying", smsEntry, {
     doc: "texts whose last try failed and who wait for the next",
     score: "unix time from which to try again",
+    origin: "carillon",
+    secret: true,
+  }),
+  recentSids: zset("sms:recent_sids", text, {
+    doc: "messages that the provider took lately and whose text is known, so that no other text is taken for one of them",
+    score: "unix time at which that was written down",
     origin: "carillon",
   }),
   pending: zset("sms:pending", smsSid, {
     doc: "messages that the provider took and whose end is not known",
     score: "unix time at which their silence becomes a failure",
+    // Its quarantine holds whole messages.
+    secret: true,
   }),
-  pendingItem: hash("sms:pending:{sid}", pendingHash, { doc: "what is known of one pending message" }),
+  pendingItem: hash("sms:pending:{sid}", pendingHash, { doc: "what is known of one pending message", secret: true }),
   recovery: list("sms:recovery", smsSid, { doc: "silent messages that the provider is to be asked about" }),
   recoveryPurgatory: list("sms:recovery_purgatory", smsSid, { doc: "messages that are being asked about now" }),
-  event: list("sms:event", smsEvent, { doc: "news of messages, from webhooks and from asking" }),
-  eventPurgatory: list("sms:event:purgatory", smsEvent, { doc: "news that is being worked in now" }),
+  event: list("sms:event", smsEvent, { doc: "news of messages, from webhooks and from asking", secret: true }),
+  eventPurgatory: list("sms:event:purgatory", smsEvent, { doc: "news that is being worked in now", secret: true }),
   early: zset("sms:event:early", smsEvent, {
     doc: "news of messages that nobody knows yet: a webhook may outrun the answer to the request that made the message",
     score: "unix time from which to look again",
     origin: "carillon",
+    secret: true,
   }),
   unprocessable: list(
     "sms:webhook_unprocessable",

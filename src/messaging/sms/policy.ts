@@ -2,6 +2,7 @@ import type { Context } from "../../jobs/context.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import type { FailureStory, PendingObject } from "./callbacks.ts";
 import { nudgeByName, nudgeSend } from "./enqueue.ts";
@@ -11,7 +12,12 @@ import { decidePending, decideSend } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsPollingStats, smsSendStats } from "./stats.ts";
 
-type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts" | "jobs">;
+
+const STEPS = { retry: "retried", abandon: "abandoned" } as const;
+
+/** Failures that leave open whether the provider took the text: a gateway's 504 says no more than a cut line does. */
+const UNANSWERED = new Set(["NetworkError", "ServerError"]);
 
 /** How often a silent message is asked about before it is given up. */
 const MAX_SILENCES = 4;
@@ -36,7 +42,7 @@ export async function decideFailures(
   const silences: { at: number; pending: PendingObject }[] = [];
   for (const [at, { sms, failure_info }] of stories.entries()) {
     if (!failure_info.retryable) continue;
-    if (sms.aud === "send") sends.push({ at, entry: sms, unanswered: failure_info.identifier === "NetworkError" });
+    if (sms.aud === "send") sends.push({ at, entry: sms, unanswered: UNANSWERED.has(failure_info.identifier) });
     else silences.push({ at, pending: sms });
   }
   for (const [index, verdict] of (await decideSends(ctx, sends)).entries()) verdicts[sends[index]!.at] = verdict;
@@ -76,6 +82,12 @@ async function decideSends(
     [keys.retrying(), ...flags, ...tally.keys],
     [sends.length, DECISION_MS, ...items],
   );
+  noteSteps(
+    ctx,
+    decided.flatMap(({ fresh, decision }, at): Note[] =>
+      fresh ? [{ channel: "sms", uid: sends[at]!.entry.uid, step: STEPS[decision] }] : [],
+    ),
+  );
   if (soonest <= now) nudgeSend(ctx);
   return decided.map(({ decision }) => ({ wantedToRetry: decision === "retry", succeeded: true }));
 }
@@ -105,6 +117,20 @@ async function decideSilences(
     decidePending,
     [keys.pending(), quarantineOf(keys.pending()), keys.recovery(), ...flags, ...tally.keys],
     ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), silences.length, DECISION_MS, ...items],
+  );
+  noteSteps(
+    ctx,
+    decided.flatMap(({ fresh, decision }, at): Note[] =>
+      fresh
+        ? [
+            {
+              channel: "sms",
+              uid: silences[at]!.pending.uid,
+              step: decision === "retry" ? "asked_about" : STEPS[decision],
+            },
+          ]
+        : [],
+    ),
   );
   if (decided.some(({ applied, decision }) => applied && decision === "retry"))
     nudgeByName(ctx, "runners.sms.receipt_recovery");

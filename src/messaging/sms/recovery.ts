@@ -6,8 +6,9 @@ import { startRun } from "../../mechanisms/run-report/index.ts";
 import { sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import { type SmsFailure, type SmsFetchOutcome, smsCategory } from "../../providers/sms.ts";
 import { BackOff } from "./back-off.ts";
+import { resourceOf } from "./callbacks.ts";
 import { nudgeByName } from "./enqueue.ts";
-import { type SmsEvent, smsEvent } from "./entries.ts";
+import { explanation, type SmsEvent, smsEvent } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { pendingMessages, recoveryQueue } from "./line.ts";
 import { commitRecovery } from "./scripts.ts";
@@ -36,12 +37,15 @@ export async function recoverReceipts(ctx: JobContext, lock: Lock): Promise<Stop
   };
   const backOff = new BackOff(ctx.clock, (seconds) => ctx.sleep(seconds), BUDGET);
   let ended: StopReason | undefined;
+  let providerLock: Lock | undefined;
+  /** Another run may have begun, here or with the provider: from now on nothing is asked of it. */
+  const lost = () => lock.signal.aborted || (providerLock?.signal.aborted ?? false);
   const end = (): "held" => {
     ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
     return "held";
   };
   const ask = async (sid: string): Promise<Answer> => {
-    if (ended || !(await backOff.ready())) return end();
+    if (ended || !(await backOff.ready()) || lost()) return end();
     const began = ctx.clock.monotonic();
     const outcome = await ctx.providers.sms.fetch(sid);
     if (!outcome.ok && outcome.credentials) return end();
@@ -55,7 +59,8 @@ export async function recoverReceipts(ctx: JobContext, lock: Lock): Promise<Stop
     exhausted: () => ctx.budget.exhausted(),
     claim: (first) => recoveryQueue.claimBatch(ctx, lock.fence, first, BATCH),
     async handle(batch) {
-      const work = async () => {
+      const work = async (held: Lock) => {
+        providerLock = held;
         const { unsent } = await sendThroughWindow<Entry<string>, Answer>(ctx, {
           items: await recoveryQueue.read(ctx, 0, batch.size),
           window: ctx.config.get(settings.window),
@@ -70,7 +75,7 @@ export async function recoverReceipts(ctx: JobContext, lock: Lock): Promise<Stop
               counts[count] += 1;
             }
           },
-          stop: () => ended !== undefined || ctx.shuttingDown() || ctx.budget.exhausted(),
+          stop: () => ended !== undefined || lost() || ctx.shuttingDown() || ctx.budget.exhausted(),
         });
         if (unsent.length > 0) end();
       };
@@ -81,6 +86,7 @@ export async function recoverReceipts(ctx: JobContext, lock: Lock): Promise<Stop
         if (!lockErrors.lock_held.matches(error)) throw error;
         end();
       }
+      if (lock.signal.aborted) return "signal";
       if (ended) unlessFenced(await recoveryQueue.putBack(ctx, lock.fence));
       return ended;
     },
@@ -126,8 +132,8 @@ function countOf(outcome: SmsFetchOutcome): RecoveryCount {
 function eventOf(sid: string, outcome: SmsFetchOutcome, at: number): SmsEvent | undefined {
   const common = { sid, information_received_at: at, received_via: "poll" } as const;
   if (outcome.ok) {
-    const { status, errorCode, errorMessage, dateUpdated } = outcome.resource;
-    return { ...common, status, error_code: errorCode, error_message: errorMessage, date_updated: dateUpdated };
+    const { status, error_code, date_updated } = resourceOf(outcome.resource);
+    return { ...common, status, error_code, error_message: explanation(outcome.resource.errorMessage), date_updated };
   }
   if (outcome.identifier !== "ClientError404") return undefined;
   return { ...common, status: "lost", error_code: null, error_message: null, date_updated: null };

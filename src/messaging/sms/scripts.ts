@@ -19,8 +19,8 @@ export const enqueue = defineScript({
 export const commitSend = defineScript({
   name: "sms.commit_send",
   file: file("commit_send"),
-  keys: ["purgatory", "pending", "jobs", "...counters"],
-  args: ["...items"],
+  keys: ["purgatory", "pending", "jobs", "recent", "...counters"],
+  args: ["now", "forget_before", "...items"],
   idempotent: false,
   reply: codes,
 });

@@ -1,16 +1,16 @@
 import type { JobContext } from "../../jobs/context.ts";
-import { type Fence, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
+import { type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
-import { sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
-import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
+import { Pace, type Pair, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
+import type { SmsFailure } from "../../providers/sms.ts";
 import { suppressedAmong } from "../contacts/service.ts";
 import { statusCallbackUrl } from "./addresses.ts";
 import { BackOff } from "./back-off.ts";
 import type { SmsEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { sendQueue } from "./line.ts";
-import { LookUp } from "./look-up.ts";
+import { type Delivery, LookUp } from "./look-up.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, settleSent } from "./settle-send.ts";
 
@@ -21,12 +21,25 @@ const BATCH = 500;
 const MAKE_WAY = 0.2;
 
 /** What the provider said, or that the text was not given to it. */
-type Answer = SmsOutcome | "held";
+type Answer = Delivery | "held";
+
+/** By process and provider: two runs within one second share one allowance. */
+const paces = new WeakMap<object, { readonly perSecond: number; readonly pace: Pace }>();
+
+function paceOf({ config, clock, providers }: Pick<JobContext, "config" | "clock" | "providers">): Pace | undefined {
+  const perSecond = config.get(settings.maxPerSecond);
+  if (perSecond <= 0) return undefined;
+  const known = paces.get(providers.sms);
+  if (known?.perSecond === perSecond) return known.pace;
+  const pace = new Pace(clock, perSecond);
+  paces.set(providers.sms, { perSecond, pace });
+  return pace;
+}
 
 /** Sends what waits. Answers why it stopped. */
 export async function sendTexts(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<SendCount | "attempted">(ctx, keys.sendReport);
-  const run = new SendRun(ctx, lock.fence);
+  const run = new SendRun(ctx, lock);
   const { stopReason } = await runBatches(ctx, {
     runner: ctx.job.name,
     shuttingDown: () => ctx.shuttingDown(),
@@ -47,15 +60,16 @@ class SendRun {
     failed_transiently: 0,
   };
   readonly #ctx: JobContext;
-  readonly #fence: Fence;
+  readonly #lock: Lock;
   readonly #backOff: BackOff;
   readonly #lookUp: LookUp;
   #batches = 0;
   #ended: StopReason | undefined;
+  #providerLock: Lock | undefined;
 
-  constructor(ctx: JobContext, fence: Fence) {
+  constructor(ctx: JobContext, lock: Lock) {
     this.#ctx = ctx;
-    this.#fence = fence;
+    this.#lock = lock;
     this.#backOff = new BackOff(ctx.clock, (seconds) => ctx.sleep(seconds), BUDGET);
     this.#lookUp = new LookUp(ctx);
   }
@@ -66,14 +80,18 @@ class SendRun {
       await ctx.sleep(MAKE_WAY);
     try {
       const options = { kind: "owner", wait: "spin", timeout: BUDGET, signal: ctx.signal } as const;
-      await ctx.locks.withLock(keys.providerLock(), options, () => this.#send(batch));
+      await ctx.locks.withLock(keys.providerLock(), options, (lock) => {
+        this.#providerLock = lock;
+        return this.#send(batch);
+      });
     } catch (error) {
       if (!lockErrors.lock_held.matches(error)) throw error;
-      this.#ended = ctx.shuttingDown() ? "signal" : "time_exhausted";
+      this.#end();
     }
+    if (this.#lock.signal.aborted) return "signal";
     // Nothing of what is left was given to the provider, so it goes back in order. What a dead run left stays where it
     // is: the next run must look it up too.
-    if (this.#ended && !batch.recovered) unlessFenced(await sendQueue.putBack(ctx, this.#fence));
+    if (this.#ended && !batch.recovered) unlessFenced(await sendQueue.putBack(ctx, this.#lock.fence));
     return this.#ended;
   }
 
@@ -81,32 +99,34 @@ class SendRun {
     const ctx = this.#ctx;
     const entries = await sendQueue.read(ctx, 0, batch.size);
     const refusals = await this.#refusals(entries).catch(async (error) => {
-      if (!batch.recovered) await sendQueue.putBack(ctx, this.#fence);
+      if (!batch.recovered) await sendQueue.putBack(ctx, this.#lock.fence);
       throw error;
     });
-    const perSecond = ctx.config.get(settings.maxPerSecond);
     const { unsent } = await sendThroughWindow<Entry<SmsEntry>, Answer>(ctx, {
       items: entries,
       window: ctx.config.get(settings.window),
       groupSize: 1,
-      ...(perSecond > 0 ? { perSecond } : {}),
+      perSecond: paceOf(ctx),
       send: async ([entry]) => {
         const { value } = entry!;
         const refusal = refusals.get(value.phone_number);
-        if (refusal) return [refusal];
+        if (refusal) return [{ outcome: refusal }];
         const doubtful = batch.recovered || value.unanswered_since !== undefined;
-        return [await this.#ask(() => this.#deliver(value, doubtful))];
+        return [await this.#lookUp.inTurn(value, () => this.#ask(() => this.#deliver(value, doubtful)))];
       },
-      settle: async (pairs) => {
-        const sent = pairs.flatMap(({ item, answer }) => (answer === "held" ? [] : [{ entry: item, outcome: answer }]));
-        for (const count of await settleSent(ctx, sent)) {
-          this.counts.attempted += 1;
-          this.counts[count] += 1;
-        }
-      },
-      stop: () => this.#ended !== undefined || ctx.shuttingDown() || ctx.budget.exhausted(),
+      settle: (pairs) => this.#settle(pairs),
+      stop: () => this.#ended !== undefined || this.#lost || ctx.shuttingDown() || ctx.budget.exhausted(),
     });
-    if (unsent.length > 0) this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
+    if (unsent.length > 0) this.#end();
+  }
+
+  async #settle(pairs: readonly Pair<Entry<SmsEntry>, Answer>[]): Promise<void> {
+    const sent = pairs.flatMap(({ item, answer }) => (answer === "held" ? [] : [{ entry: item, ...answer }]));
+    for (const count of await settleSent(this.#ctx, sent)) {
+      this.counts.attempted += 1;
+      this.counts[count] += 1;
+    }
+    this.#lookUp.settled(sent.map(({ sid }) => sid));
   }
 
   /** Numbers that must not be texted, asked at the last moment: whoever texts STOP is heard for queued texts too. */
@@ -129,29 +149,40 @@ class SendRun {
     return found;
   }
 
-  async #deliver(entry: SmsEntry, doubtful: boolean): Promise<SmsOutcome> {
+  async #deliver(entry: SmsEntry, doubtful: boolean): Promise<Answer> {
     const { providers, config } = this.#ctx;
     const found = doubtful ? await this.#lookUp.find(entry) : undefined;
+    if (found) return found;
+    if (this.#lost) return this.#end();
     const statusCallback = statusCallbackUrl(config);
-    return found ?? providers.sms.create({ to: entry.phone_number, body: entry.body, statusCallback });
+    const { provider, ...outcome } = await providers.sms.create({
+      to: entry.phone_number,
+      body: entry.body,
+      statusCallback,
+    });
+    return { outcome, provider, ...(outcome.ok ? { sid: outcome.resource.sid } : {}) };
+  }
+
+  /** Another run may have begun, here or with the provider: from now on nothing is asked of it. */
+  get #lost(): boolean {
+    return this.#lock.signal.aborted || (this.#providerLock?.signal.aborted ?? false);
+  }
+
+  #end(): "held" {
+    this.#ended ??= this.#ctx.shuttingDown() ? "signal" : "time_exhausted";
+    return "held";
   }
 
   /** One request, at the pace that the provider's state allows; `held` when the run must end without it. */
-  async #ask(request: () => Promise<SmsOutcome>): Promise<Answer> {
-    const ctx = this.#ctx;
-    if (this.#ended) return "held";
-    if (!(await this.#backOff.ready())) {
-      this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
-      return "held";
-    }
-    const began = ctx.clock.monotonic();
-    const outcome = await request();
-    if (!outcome.ok && outcome.credentials) {
-      this.#ended ??= "time_exhausted";
-      return "held";
-    }
+  async #ask(request: () => Promise<Answer>): Promise<Answer> {
+    if (this.#ended || !(await this.#backOff.ready()) || this.#lost) return this.#end();
+    const began = this.#ctx.clock.monotonic();
+    const answer = await request();
+    if (answer === "held") return answer;
+    const { outcome } = answer;
+    if (!outcome.ok && outcome.credentials) return this.#end();
     if (outcome.ok) this.#backOff.note(began, "well");
     else if (outcome.backoff) this.#backOff.note(began, "badly");
-    return outcome;
+    return answer;
   }
 }

@@ -1,23 +1,27 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
 import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
 import { statusCallbackUrl } from "./addresses.ts";
 import { failureJob, resourceOf, successJob } from "./callbacks.ts";
-import { type PendingSms, pendingHash, type SmsEntry } from "./entries.ts";
+import { type PendingSms, pendingHash, SID, type SmsEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { sendQueue } from "./line.ts";
+import type { Delivery } from "./look-up.ts";
 import { commitSend } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { smsSendStats } from "./stats.ts";
 
 type SettleContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "alerts">;
 
-export interface Sent {
+export interface Sent extends Delivery {
   readonly entry: Entry<SmsEntry>;
-  readonly outcome: SmsOutcome;
 }
+
+/** Beyond the age at which a text is still tried: a sid that old is looked for by nobody. */
+const SID_GRACE = 3_600;
 
 export type SendCount = "pending" | "succeeded" | "failed_permanently" | "failed_transiently";
 
@@ -28,18 +32,21 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
   const first = statusCallbackUrl(ctx.config) === undefined ? settings.silenceWithoutCallbacks : settings.silence;
   const due = now + ctx.config.get(first);
   const tally = new Tally(ctx);
-  const items = sent.flatMap(({ entry: { raw, value }, outcome }) => {
+  const items = sent.flatMap(({ entry: { raw, value }, sid = "", unansweredSince, outcome: told }) => {
+    const outcome = usable(told);
     const block = tally.block((stats) => countOutcome(stats, value, outcome));
     if (outcome.ok && outcome.state === "pending") {
       const hash = pendingHash.encode(pendingOf(value, outcome, now));
       return [raw, "pending", outcome.resource.sid, due.toFixed(6), hash.length, ...hash, "", ...block];
     }
-    return [raw, "job", "", 0, 0, callbackOf(value, outcome, now), ...block];
+    const entry = unansweredSince === undefined ? value : { ...value, unanswered_since: unansweredSince };
+    return [raw, "job", sid, 0, 0, callbackOf(entry, outcome, now), ...block];
   });
+  const forgetBefore = now - ctx.config.get(settings.retryAge) - SID_GRACE;
   const results = await ctx.redis.run(
     commitSend,
-    [keys.sendPurgatory(), keys.pending(), jobKeys.hot(), ...tally.keys],
-    items,
+    [keys.sendPurgatory(), keys.pending(), jobKeys.hot(), keys.recentSids(), ...tally.keys],
+    [now.toFixed(6), forgetBefore.toFixed(6), ...items],
   );
   const twice = sent.filter((_, at) => results[at] === -2);
   if (twice.length > 0) {
@@ -50,7 +57,27 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
       twice.map(({ entry }) => ({ raw: entry.raw, reason })),
     );
   }
-  return sent.flatMap(({ outcome }, at) => (results[at] === 1 ? [countOf(outcome)] : []));
+  const applied = sent.filter((_, at) => results[at] === 1);
+  noteSteps(ctx, applied.map(stepOf));
+  return applied.map(({ outcome }) => countOf(usable(outcome)));
+}
+
+function stepOf({ entry, outcome: told, provider = null }: Sent): Note {
+  const outcome = usable(told);
+  const note = { channel: "sms", uid: entry.value.uid, provider } as const;
+  if (outcome.ok) {
+    const step = outcome.state === "pending" ? "accepted" : "ended";
+    return { ...note, step, detail: outcome.resource.status };
+  }
+  const { identifier, subidentifier } = outcome;
+  return { ...note, step: "failed", detail: subidentifier === null ? identifier : `${identifier} ${subidentifier}` };
+}
+
+/** A message whose sid has no known form cannot be followed: that is an answer which nobody understands. */
+function usable(outcome: SmsOutcome): SmsOutcome {
+  if (!outcome.ok || outcome.state !== "pending" || SID.test(outcome.resource.sid)) return outcome;
+  const extra = "the provider took the text under a sid of unknown form";
+  return { ok: false, identifier: "InternalError", subidentifier: null, retryable: false, extra };
 }
 
 function countOf(outcome: SmsOutcome): SendCount {
@@ -58,7 +85,8 @@ function countOf(outcome: SmsOutcome): SendCount {
   return outcome.retryable ? "failed_transiently" : "failed_permanently";
 }
 
-function pendingOf(entry: SmsEntry, { resource }: SmsOutcome & { ok: true }, now: number): PendingSms {
+function pendingOf(entry: SmsEntry, outcome: SmsOutcome & { ok: true }, now: number): PendingSms {
+  const resource = resourceOf(outcome.resource);
   return {
     aud: "pending",
     uid: entry.uid,
@@ -67,8 +95,8 @@ function pendingOf(entry: SmsEntry, { resource }: SmsOutcome & { ok: true }, now
     message_resource_last_updated_at: now,
     message_resource_sid: resource.sid,
     message_resource_status: resource.status,
-    message_resource_error_code: resource.errorCode,
-    message_resource_date_updated: resource.dateUpdated,
+    message_resource_error_code: resource.error_code,
+    message_resource_date_updated: resource.date_updated,
     failure_job_last_called_at: null,
     num_failures: 0,
     num_changes: 0,

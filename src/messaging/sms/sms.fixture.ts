@@ -109,25 +109,42 @@ export async function openSms(): Promise<SmsHouse> {
 
   const rests: number[] = [];
   let asleep = 0;
+  /** The clock as runs see it: their rests are noted, and pass quickly. */
+  const restingClock = (clock: SmsContext["clock"]): SmsContext["clock"] => {
+    const sleep: typeof clock.sleep = (seconds, signal) => {
+      rests.push(seconds);
+      asleep += 1;
+      return clock.sleep(seconds, signal).finally(() => {
+        asleep -= 1;
+      });
+    };
+    return new Proxy(clock, {
+      get(target, name) {
+        if (name === "sleep") return sleep;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
   const jobContext = (around: SmsContext, name: string): JobContext => {
     const deadline = around.clock.monotonic() + 50;
+    const clock = restingClock(around.clock);
+    const job = { name, uid: undefined, jobUid: undefined, queuedAt: 0, attempt: 0, deliveries: 0, bounces: 0 };
     return Object.defineProperties(
+      {},
       {
-        job: { name, uid: undefined, jobUid: undefined, queuedAt: 0, attempt: 0, deliveries: 0, bounces: 0 },
-        signal: new AbortController().signal,
-        shuttingDown: () => false,
-        sleep: async (seconds: number) => {
-          rests.push(seconds);
-          asleep += 1;
-          return around.clock.sleep(seconds).finally(() => {
-            asleep -= 1;
-          });
-        },
-        budget: { exhausted: () => around.clock.monotonic() >= deadline },
-        progress: async () => {},
-        bounce: () => new Error("bounce"),
+        ...Object.getOwnPropertyDescriptors(around),
+        ...Object.getOwnPropertyDescriptors({
+          clock,
+          job,
+          signal: new AbortController().signal,
+          shuttingDown: () => false,
+          sleep: (seconds: number) => clock.sleep(seconds),
+          budget: { exhausted: () => clock.monotonic() >= deadline },
+          progress: async () => {},
+          bounce: () => new Error("bounce"),
+        }),
       },
-      Object.getOwnPropertyDescriptors(around),
     ) as unknown as JobContext;
   };
 

@@ -2,6 +2,7 @@ import type { JobContext } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import type { Pending } from "../../mechanisms/pending-set/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
@@ -75,5 +76,15 @@ async function tellStale(ctx: JobContext, silent: readonly Pending<PendingSms>[]
     [keys.pending(), quarantineOf(keys.pending()), jobKeys.hot(), ...tally.keys],
     ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), newDue.toFixed(6), ...items],
   );
-  return results.filter((code) => code === 1).length;
+  const told = silent.filter((_, at) => results[at] === 1);
+  noteSteps(
+    ctx,
+    told.map(({ value }) => ({
+      channel: "sms",
+      uid: value.uid,
+      step: "silent",
+      detail: value.message_resource_status,
+    })),
+  );
+  return told.length;
 }

@@ -1,9 +1,9 @@
 import type { Context } from "../../jobs/context.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { smsSettings } from "../../providers/settings.ts";
-import { isKnownSmsStatus } from "../../providers/sms.ts";
+import { isKnownSmsStatus, smsCategory } from "../../providers/sms.ts";
 import { nudgeByName } from "./enqueue.ts";
-import { type SmsEvent, smsEvent } from "./entries.ts";
+import { E164, SID, type SmsEvent, shortWord, smsEvent } from "./entries.ts";
 import { keys, UNPROCESSABLE_KEPT } from "./keys.ts";
 import { acceptWebhooks } from "./scripts.ts";
 import { smsWebhookStats } from "./stats.ts";
@@ -134,19 +134,23 @@ function readStatus(
   at: number,
 ): { readonly event: SmsEvent } | { readonly reason: string } {
   const [sid, status] = [fields.get("MessageSid") ?? "", fields.get("MessageStatus") ?? ""];
-  if (sid === "") return { reason: "MessageSid is missing" };
+  if (!SID.test(sid)) return { reason: "MessageSid is missing or has an unknown form" };
   if (!isKnownSmsStatus(status)) return { reason: "MessageStatus is not a status" };
   const [account, ours] = [fields.get("AccountSid"), ctx.config.get(smsSettings.twilioAccountSid)];
   if (account !== undefined && ours !== undefined && account !== ours) return { reason: "AccountSid is another's" };
+  const error_code = shortWord(fields.get("ErrorCode") ?? "") || null;
+  const to = fields.get("To") ?? "";
   return {
     event: {
       sid,
       status,
-      error_code: fields.get("ErrorCode") || null,
+      error_code,
       error_message: null,
       date_updated: null,
       information_received_at: at,
       received_via: "webhook",
+      // The message may have ended here long ago, and the number must be known all the same.
+      ...(error_code !== null && smsCategory(status) === "failure" && E164.test(to) ? { to } : {}),
     },
   };
 }

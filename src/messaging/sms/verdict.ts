@@ -1,3 +1,4 @@
+import { encodeJob } from "../../jobs/entry.ts";
 import { NO_ERROR_CODE, smsCategory } from "../../providers/sms.ts";
 import { failureJob, successJob } from "./callbacks.ts";
 import type { PendingSms, SmsEvent } from "./entries.ts";
@@ -5,11 +6,13 @@ import type { PendingSms, SmsEvent } from "./entries.ts";
 /** Seconds for which news of an unknown message may be ahead of the message itself. */
 export const EARLY_AGE = 60;
 const FIRST_LOOK = 1;
+export const SUPPRESS_UNREACHABLE = "runners.sms.suppress_unreachable";
 
 /** What an event means for the message it is about, given what is known of it. */
 export type EventVerdict =
   | { readonly kind: "early"; readonly due: number }
-  | { readonly kind: "unknown" | "duplicate" | "out_of_order" }
+  | { readonly kind: "unknown"; readonly callback: string }
+  | { readonly kind: "duplicate" | "out_of_order" }
   | { readonly kind: "updated"; readonly fields: Partial<PendingSms>; readonly due: number }
   | { readonly kind: "removed"; readonly callback: string };
 
@@ -30,15 +33,19 @@ function isOutOfOrder(event: SmsEvent, known: PendingSms): boolean {
   return event.information_received_at < known.message_resource_last_updated_at;
 }
 
-export function judge(
-  event: SmsEvent,
-  known: PendingSms | undefined,
-  { now, silence }: { readonly now: number; readonly silence: number },
-): EventVerdict {
+interface Bench {
+  readonly now: number;
+  readonly silence: number;
+  readonly unreachableCodes: ReadonlySet<string>;
+}
+
+export function judge(event: SmsEvent, known: PendingSms | undefined, bench: Bench): EventVerdict {
+  const { now, silence } = bench;
   if (!known) {
     const age = now - event.information_received_at;
     // Each look waits as long as the event is old, so a message that is really gone costs a handful of looks.
-    return age < EARLY_AGE ? { kind: "early", due: now + Math.max(FIRST_LOOK, age) } : { kind: "unknown" };
+    if (age < EARLY_AGE) return { kind: "early", due: now + Math.max(FIRST_LOOK, age) };
+    return { kind: "unknown", callback: lateFailure(event, bench) };
   }
   if (isOutOfOrder(event, known)) return { kind: "out_of_order" };
   const category = smsCategory(event.status);
@@ -52,6 +59,13 @@ export function judge(
   };
   if (category === "pending") return { kind: "updated", fields, due: now + silence };
   return { kind: "removed", callback: callbackOf(event, { ...known, ...fields }, now) };
+}
+
+/** A carrier's refusal of a text that ended here before: no callback is owed, but its number gets no more. */
+function lateFailure({ status, error_code, to }: SmsEvent, { now, unreachableCodes }: Bench): string {
+  if (to === undefined || error_code === null || smsCategory(status) !== "failure") return "";
+  if (!unreachableCodes.has(error_code)) return "";
+  return encodeJob({ name: SUPPRESS_UNREACHABLE, kwargs: { phone_number: to, error_code }, queued_at: now });
 }
 
 function callbackOf(event: SmsEvent, after: PendingSms, now: number): string {

@@ -11,8 +11,9 @@
 --        3 queue          the name of the set as operators know it
 --        4 now            unix seconds
 --        5 call_id        unique to this call
---        6 ...items       in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid, expected version or empty when
---                         it must not be pending, due time, number of field arguments, field and value in turn, callback, block
+--        6 ...items       in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid, expected version or
+--                         empty when it must not be pending, due time, number of field arguments, field and value in
+--                         turn, job to queue or empty, block
 -- Reply  per item 1 applied; 0 no longer there; -1 was broken, is cleared away; -3 changed meanwhile, the event stays
 -- Crash  before: the next run finds the event in the purgatory. After: it is worked in.
 local set, quarantine, purgatory, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -44,8 +45,10 @@ while at <= #items do
       redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
       redis.call('ZADD', set, 'GT', due, sid)
     elseif action == 'remove' then
-      redis.call('RPUSH', jobs, callback)
       forget(sid)
+    end
+    if callback ~= '' then
+      redis.call('RPUSH', jobs, callback)
     end
     at = tally(counters, 5, items, block)
   else
