@@ -1,16 +1,15 @@
 import { z } from "zod";
+import { runAlone } from "../../jobs/alone.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { recurring as recur } from "../../jobs/recurring.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
-import type { KeyName } from "../../kernel/keyspace/index.ts";
-import type { Lock } from "../../mechanisms/lock/index.ts";
 import { CallbackKwargs } from "./callbacks.ts";
 import { defaultFailures, defaultSuccesses, suppressAbandoned } from "./defaults.ts";
 import { enqueueMails } from "./enqueue.ts";
 import { MailAddress, MailNews, Slug, Subject } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
-import { ABANDONED_CALLBACK, nextEarlyNews, reconcileReceipts } from "./reconciliation.ts";
+import { ABANDONED_CALLBACK, reconcileReceipts } from "./reconciliation.ts";
 import { BUDGET, sendMails } from "./send.ts";
 import { detectStale } from "./stale.ts";
 
@@ -20,40 +19,20 @@ const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
 export const ADMIN_QUEUE_LIMIT = 10_000;
 type QueueRunner = Runner<typeof NoKwargs>;
 
-/** Runs a job of the line alone, and once more at once for what came while it held its lock. */
-async function alone(
-  ctx: JobContext,
-  runner: QueueRunner,
-  plan: {
-    readonly lock: KeyName<"string">;
-    readonly queues?: readonly KeyName<"list">[];
-    work(lock: Lock): Promise<string>;
-  },
-): Promise<void> {
-  const stopped = await ctx.locks.withLock(plan.lock, { kind: "owner", wait: "fail" }, plan.work);
-  ctx.log.info({ runner: runner.name, stop_reason: stopped }, "run ended");
-  if (stopped !== "list_exhausted") return;
-  const { commands, topology } = ctx.redis;
-  const lengths = await Promise.all((plan.queues ?? []).map((queue) => commands.llen(topology.key(queue))));
-  if (lengths.some((length) => length > 0)) ctx.jobs.nudge(runner, {});
-}
-
 export const send: QueueRunner = defineRunner({
   name: "runners.emails.send",
   category: 2,
   kwargs: NoKwargs,
   doc: "Sends the mails that wait.",
   budget: BUDGET,
-  run: (ctx) =>
-    alone(ctx, send, {
+  async run(ctx) {
+    await runAlone(ctx, send, {
       lock: keys.sendLock(),
       queues: [keys.toSend(), keys.urgent()],
-      work: (lock) => sendMails(ctx, lock),
-    }),
+      work: sendMails,
+    });
+  },
 });
-
-/** By process: when the run is due that early news waits for, so that each process has one such run ahead at most. */
-const awaited = new WeakMap<object, number>();
 
 export const receiptReconciliation: QueueRunner = defineRunner({
   name: "runners.emails.receipt_reconciliation",
@@ -62,16 +41,12 @@ export const receiptReconciliation: QueueRunner = defineRunner({
   doc: "Works news of mails in: deliveries, bounces and complaints end in callbacks.",
   budget: BUDGET,
   async run(ctx) {
-    await alone(ctx, receiptReconciliation, {
+    await runAlone(ctx, receiptReconciliation, {
       lock: keys.reconciliationLock(),
       queues: [keys.event()],
-      work: (lock) => reconcileReceipts(ctx, lock),
+      schedules: [keys.early()],
+      work: reconcileReceipts,
     });
-    const due = await nextEarlyNews(ctx);
-    const now = ctx.clock.now();
-    if (due === undefined || (awaited.get(ctx.jobs) ?? 0) > now) return;
-    awaited.set(ctx.jobs, Math.max(due, now + 1));
-    await ctx.jobs.enqueue(receiptReconciliation, {}, { delay: Math.max(1, due - now) });
   },
 });
 
@@ -81,7 +56,9 @@ export const staleReceiptDetection: QueueRunner = defineRunner({
   kwargs: NoKwargs,
   doc: "Gives up on mails whose receipt did not come, and tells their failure jobs.",
   budget: BUDGET,
-  run: (ctx) => alone(ctx, staleReceiptDetection, { lock: keys.staleLock(), work: () => detectStale(ctx) }),
+  async run(ctx) {
+    await runAlone(ctx, staleReceiptDetection, { lock: keys.staleLock(), work: detectStale });
+  },
 });
 
 export const abandonedEmailCallback = defineRunner({

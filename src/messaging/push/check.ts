@@ -1,3 +1,4 @@
+import { runAlone } from "../../jobs/alone.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
@@ -32,11 +33,7 @@ export const checkReceipts: Runner<typeof NoKwargs> = defineRunner({
   kwargs: NoKwargs,
   doc: "Asks the provider what became of notifications whose ticket has rested, and queues their callbacks.",
   async run(ctx) {
-    const stopped = await ctx.locks.withLock(keys.checkLock(), { kind: "owner", wait: "fail" }, (lock) =>
-      checkHot(ctx, lock),
-    );
-    if (stopped === "signal" || stopped === "credentials") return;
-    if ((await checkQueue.length(ctx)) > 0) ctx.jobs.nudge(checkReceipts, {});
+    await runAlone(ctx, checkReceipts, { lock: keys.checkLock(), queues: [keys.hot()], work: checkHot });
   },
 });
 

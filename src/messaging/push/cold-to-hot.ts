@@ -1,3 +1,4 @@
+import { runAlone } from "../../jobs/alone.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
@@ -18,9 +19,15 @@ export const ticketHotToCold: Runner<typeof NoKwargs> = defineRunner({
   kwargs: NoKwargs,
   doc: "Makes tickets hot that have rested long enough for their receipt to be there.",
   async run(ctx) {
-    const moved = await ctx.locks.withLock(keys.coldToHotLock(), { kind: "owner", wait: "fail" }, (lock) =>
-      moveRested(ctx, lock),
-    );
+    let moved = 0;
+    await runAlone(ctx, ticketHotToCold, {
+      lock: keys.coldToHotLock(),
+      async work(run, lock) {
+        const walked = await moveRested(run, lock);
+        moved = walked.moved;
+        return walked.stopReason;
+      },
+    });
     if (moved > 0) ctx.jobs.nudge(checkReceipts, {});
   },
 });
@@ -29,7 +36,10 @@ export const ticketHotToCold: Runner<typeof NoKwargs> = defineRunner({
  * Walks the cold set once, from its oldest score to the cutoff. Tickets that came back keep their old score but rest anew, so
  * they are looked at and left; the cursor counts how many, and no payload leaves Redis.
  */
-async function moveRested(ctx: JobContext, lock: Lock): Promise<number> {
+async function moveRested(
+  ctx: JobContext,
+  lock: Lock,
+): Promise<{ readonly moved: number; readonly stopReason: StopReason }> {
   const run = await startRun(ctx, keys.coldToHotReport);
   const cutoff = (run.startedAt - ctx.config.get(settings.receiptDelay)).toFixed(6);
   let cursor = START;
@@ -52,5 +62,5 @@ async function moveRested(ctx: JobContext, lock: Lock): Promise<number> {
     }
   }
   await run.finish({ stopReason, counts: { num_moved: moved } });
-  return moved;
+  return { moved, stopReason };
 }

@@ -1,3 +1,4 @@
+import { runAlone } from "../../jobs/alone.ts";
 import type { Context, JobContext } from "../../jobs/context.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
@@ -39,23 +40,14 @@ export const sendPush: Runner<typeof NoKwargs> = defineRunner({
   kwargs: NoKwargs,
   doc: "Sends the notifications that wait, and those whose next try is due.",
   async run(ctx) {
-    const stopped = await ctx.locks.withLock(keys.sendLock(), { kind: "owner", wait: "fail" }, (lock) =>
-      sendWaiting(ctx, lock),
-    );
-    // What came while the lock was held found nobody to start for it.
-    if (stopped === "signal" || stopped === "credentials") return;
-    if (await hasWork(ctx)) ctx.jobs.nudge(sendPush, {});
+    await runAlone(ctx, sendPush, {
+      lock: keys.sendLock(),
+      queues: [keys.toSend()],
+      schedules: [keys.retrying()],
+      work: sendWaiting,
+    });
   },
 });
-
-async function hasWork(ctx: Pick<Context, "redis" | "clock">): Promise<boolean> {
-  const { commands, topology } = ctx.redis;
-  const [waiting, due] = await Promise.all([
-    sendQueue.length(ctx),
-    commands.zcount(topology.key(keys.retrying()), "-inf", ctx.clock.now()),
-  ]);
-  return waiting > 0 || due > 0;
-}
 
 function sendWaiting(ctx: JobContext, lock: Lock) {
   return runLine<SendEntry, Carried<TicketOutcome>, TicketEvent>(ctx, lock, {

@@ -3,7 +3,6 @@ import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
-import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
@@ -82,7 +81,6 @@ function firstOfEach(entries: readonly Entry<SmsEvent>[]) {
 
 interface Judged {
   readonly event: SmsEvent;
-  readonly known: PendingSms | undefined;
   readonly verdict: EventVerdict;
 }
 
@@ -92,11 +90,7 @@ async function workIn(
   hooks: ReconciliationHooks,
 ): Promise<{ readonly applied: readonly Judged[]; readonly raced: readonly Entry<SmsEvent>[] }> {
   const now = ctx.clock.now();
-  const bench = {
-    now,
-    silence: ctx.config.get(settings.silence),
-    unreachableCodes: new Set(ctx.config.get(settings.unreachableCodes)),
-  };
+  const silence = ctx.config.get(settings.silence);
   const { results: known } = await pendingMessages.get(
     ctx,
     entries.map(({ value }) => value.sid),
@@ -105,14 +99,14 @@ async function workIn(
   const judged = entries.map(({ value: event }, at) => ({
     event,
     known: known[at]?.value,
-    verdict: judge(event, known[at]?.value, bench),
+    verdict: judge(event, known[at]?.value, { now, silence }),
   }));
   const items = judged.flatMap(({ event, known: before, verdict }, at) => {
     const block = tally.block((stats) => countEvent(stats, event, before, verdict));
     const version = before === undefined ? "" : before.num_changes;
     const due = "due" in verdict ? verdict.due.toFixed(6) : 0;
     const fields = verdict.kind === "updated" ? pendingHash.encode(verdict.fields as PendingSms) : [];
-    const callback = "callback" in verdict ? verdict.callback : "";
+    const callback = verdict.kind === "removed" ? verdict.callback : "";
     return [
       entries[at]!.raw,
       ACTIONS[verdict.kind],
@@ -131,19 +125,11 @@ async function workIn(
     [keys.pending(), quarantineOf(keys.pending()), keys.eventPurgatory(), keys.early(), jobKeys.hot(), ...tally.keys],
     ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), ...items],
   );
-  const applied = judged.filter((_, at) => results[at] === 1);
-  noteSteps(ctx, applied.flatMap(stepOf));
   return {
-    applied,
+    applied: judged.filter((_, at) => results[at] === 1),
     // A message that was broken is gone now, so its event is judged again as news of an unknown one.
     raced: entries.filter((_, at) => results[at] === RACED || results[at] === -1),
   };
-}
-
-function stepOf({ event, known, verdict: { kind } }: Judged): Note[] {
-  if (known === undefined || (kind !== "updated" && kind !== "removed")) return [];
-  const detail = event.error_code === null ? event.status : `${event.status} ${event.error_code}`;
-  return [{ channel: "sms", uid: known.uid, step: kind === "removed" ? "ended" : "updated", detail }];
 }
 
 const ACTIONS: Readonly<Record<EventVerdict["kind"], "none" | "early" | "update" | "remove">> = {
