@@ -3,7 +3,14 @@ import { runAlone } from "../../jobs/alone.ts";
 import { recurring as recur } from "../../jobs/recurring.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import { CallbackKwargs } from "./callbacks.ts";
-import { DEFAULT_FAILURE, DEFAULT_SUCCESS, handleFailures, handleSuccesses, sendTest } from "./defaults.ts";
+import {
+  DEFAULT_FAILURE,
+  DEFAULT_SUCCESS,
+  handleFailures,
+  handleSuccesses,
+  sendTest,
+  suppressLate,
+} from "./defaults.ts";
 import { disablePhonesInDev } from "./dev-phones.ts";
 import { E164, LONGEST_BODY } from "./entries.ts";
 import { keys } from "./keys.ts";
@@ -11,6 +18,7 @@ import { reconcileReceipts } from "./reconciliation.ts";
 import { recoverReceipts } from "./recovery.ts";
 import { BUDGET, sendTexts } from "./send.ts";
 import { detectStale } from "./stale.ts";
+import { SUPPRESS_UNREACHABLE } from "./verdict.ts";
 
 const NoKwargs = z.strictObject({});
 const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
@@ -95,6 +103,18 @@ export const defaultSuccess = defineRunner({
     ),
 });
 
+export const suppressUnreachableJob = defineRunner({
+  name: SUPPRESS_UNREACHABLE,
+  category: 2,
+  kwargs: z.strictObject({ phone_number: z.string().regex(E164), error_code: z.string() }),
+  doc: "Suppresses numbers whose carriers refused a text after it had ended here.",
+  retry: CALLBACK_RETRY,
+  async runMany(ctx, items) {
+    await suppressLate(ctx, items);
+    return items.map(() => ({ ok: true }) as const);
+  },
+});
+
 export const sendTestJob = defineRunner({
   name: "runners.sms.send_test",
   category: 2,
@@ -123,6 +143,7 @@ export const runners = [
   receiptReconciliation,
   defaultFailure,
   defaultSuccess,
+  suppressUnreachableJob,
   sendTestJob,
   disablePhonesJob,
 ];

@@ -3,6 +3,7 @@ import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
@@ -81,6 +82,7 @@ function firstOfEach(entries: readonly Entry<SmsEvent>[]) {
 
 interface Judged {
   readonly event: SmsEvent;
+  readonly known: PendingSms | undefined;
   readonly verdict: EventVerdict;
 }
 
@@ -90,7 +92,11 @@ async function workIn(
   hooks: ReconciliationHooks,
 ): Promise<{ readonly applied: readonly Judged[]; readonly raced: readonly Entry<SmsEvent>[] }> {
   const now = ctx.clock.now();
-  const silence = ctx.config.get(settings.silence);
+  const bench = {
+    now,
+    silence: ctx.config.get(settings.silence),
+    unreachableCodes: new Set(ctx.config.get(settings.unreachableCodes)),
+  };
   const { results: known } = await pendingMessages.get(
     ctx,
     entries.map(({ value }) => value.sid),
@@ -99,14 +105,14 @@ async function workIn(
   const judged = entries.map(({ value: event }, at) => ({
     event,
     known: known[at]?.value,
-    verdict: judge(event, known[at]?.value, { now, silence }),
+    verdict: judge(event, known[at]?.value, bench),
   }));
   const items = judged.flatMap(({ event, known: before, verdict }, at) => {
     const block = tally.block((stats) => countEvent(stats, event, before, verdict));
     const version = before === undefined ? "" : before.num_changes;
     const due = "due" in verdict ? verdict.due.toFixed(6) : 0;
     const fields = verdict.kind === "updated" ? pendingHash.encode(verdict.fields as PendingSms) : [];
-    const callback = verdict.kind === "removed" ? verdict.callback : "";
+    const callback = "callback" in verdict ? verdict.callback : "";
     return [
       entries[at]!.raw,
       ACTIONS[verdict.kind],
@@ -125,11 +131,19 @@ async function workIn(
     [keys.pending(), quarantineOf(keys.pending()), keys.eventPurgatory(), keys.early(), jobKeys.hot(), ...tally.keys],
     ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), ...items],
   );
+  const applied = judged.filter((_, at) => results[at] === 1);
+  noteSteps(ctx, applied.flatMap(stepOf));
   return {
-    applied: judged.filter((_, at) => results[at] === 1),
+    applied,
     // A message that was broken is gone now, so its event is judged again as news of an unknown one.
     raced: entries.filter((_, at) => results[at] === RACED || results[at] === -1),
   };
+}
+
+function stepOf({ event, known, verdict: { kind } }: Judged): Note[] {
+  if (known === undefined || (kind !== "updated" && kind !== "removed")) return [];
+  const detail = event.error_code === null ? event.status : `${event.status} ${event.error_code}`;
+  return [{ channel: "sms", uid: known.uid, step: kind === "removed" ? "ended" : "updated", detail }];
 }
 
 const ACTIONS: Readonly<Record<EventVerdict["kind"], "none" | "early" | "update" | "remove">> = {
