@@ -194,10 +194,9 @@ async function takeEnvelope(ctx: Context, verifier: SnsVerifier, envelope: SnsEn
     await senseless(read.reason);
   } else if (read.kind === "ignored") await desk.take({ at });
   else {
-    const { messageId: message_id, notification } = read.event;
-    const raw = newsEntry.encode({ message_id, notification, received_at: at } as Parameters<
-      typeof newsEntry.encode
-    >[0]);
+    const { messageId: message_id, uid, notification } = read.event;
+    const about = uid === undefined ? { message_id } : { message_id, uid };
+    const raw = newsEntry.encode({ ...about, notification, received_at: at } as Parameters<typeof newsEntry.encode>[0]);
     await desk.take({ at, news: { id: MessageId, raw } });
   }
   return 202;
