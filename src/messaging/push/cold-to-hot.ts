@@ -11,6 +11,8 @@ import { type Cursor, coldToHot } from "./scripts.ts";
 import { settings } from "./settings.ts";
 
 const START: Cursor = { score: "-inf", skip: 0 };
+/** Seconds that the clock of whoever queued a ticket may be ahead of ours. */
+const MOST_SKEW = 300;
 
 /** The name is historical: tickets go from cold to hot, never the other way. */
 export const ticketHotToCold: Runner<typeof NoKwargs> = defineRunner({
@@ -42,6 +44,7 @@ async function moveRested(
 ): Promise<{ readonly moved: number; readonly stopReason: StopReason }> {
   const run = await startRun(ctx, keys.coldToHotReport);
   const cutoff = (run.startedAt - ctx.config.get(settings.receiptDelay)).toFixed(6);
+  const latest = (run.startedAt + MOST_SKEW).toFixed(6);
   let cursor = START;
   let moved = 0;
   let stopReason: StopReason | undefined;
@@ -53,7 +56,7 @@ async function moveRested(
         await ctx.redis.run(
           coldToHot,
           [keys.cold(), keys.hot(), lock.fence.key],
-          [lock.fence.lockId, cutoff, MAX_ITEMS_PER_CALL, cursor.score, cursor.skip],
+          [lock.fence.lockId, cutoff, latest, MAX_ITEMS_PER_CALL, cursor.score, cursor.skip],
         ),
       );
       moved += stretch.moved;
@@ -61,6 +64,7 @@ async function moveRested(
       if (stretch.looked < MAX_ITEMS_PER_CALL) stopReason = "list_exhausted";
     }
   }
-  await run.finish({ stopReason, counts: { num_moved: moved } });
+  // After a lost lock the report is the next holder's.
+  if (!lock.signal.aborted) await run.finish({ stopReason, counts: { num_moved: moved } });
   return { moved, stopReason };
 }

@@ -21,6 +21,8 @@ export const HANDOVER_TTL = 604_800;
 /** How long an enqueuing call is remembered, for callers that did not get its answer. */
 export const CALL_TTL = 600;
 
+/** Entries say whose device they are for and what it shows: tools name the key, and never read it out. */
+const secret = { secret: true } as const;
 const job = { ttl: expires(OWNER_LEASE), lock: "owner" } as const;
 
 const times = {
@@ -35,14 +37,17 @@ export const keys = family("push", {
   sendLock: string("push:send_job:lock", ownerLock, { doc: "held by the one run that sends notifications", ...job }),
   toSend: list("push:message_attempts:to_send", sendEntry, {
     doc: "notifications that wait to be sent: in on the right, out on the left",
+    ...secret,
   }),
   sendPurgatory: list("push:message_attempts:purgatory", sendEntry, {
     doc: "notifications that the send job holds right now",
+    ...secret,
   }),
   retrying: zset("push:message_attempts:retrying", sendEntry, {
     doc: "notifications that failed in passing and wait for their next try",
     score: "unix time of the next try",
     origin: "carillon",
+    ...secret,
   }),
   coldToHotLock: string("push:ticket_hot_to_cold:lock", ownerLock, {
     doc: "held by the one run that moves tickets from cold to hot, whatever its name says",
@@ -51,10 +56,12 @@ export const keys = family("push", {
   cold: zset("push:push_tickets:cold", checkEntry, {
     doc: "tickets whose receipt cannot be there yet",
     score: "unix time it first came here",
+    ...secret,
   }),
-  hot: list("push:push_tickets:hot", checkEntry, { doc: "tickets whose receipt is to be asked for" }),
+  hot: list("push:push_tickets:hot", checkEntry, { doc: "tickets whose receipt is to be asked for", ...secret }),
   ticketPurgatory: list("push:push_tickets:purgatory", checkEntry, {
     doc: "tickets that the check job holds right now",
+    ...secret,
   }),
   checkLock: string("push:check_job:lock", ownerLock, { doc: "held by the one run that asks for receipts", ...job }),
   decided: decisionFlags("push"),

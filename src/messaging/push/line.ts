@@ -36,7 +36,8 @@ export interface LinePlan<T, Answer, Event extends string> {
 
 /**
  * One run under its lock: batches of at most 500 go through the window until the queue is empty, the time is over or the
- * provider refuses us. Whatever was not handed out then returns to the head of the queue in order.
+ * provider refuses us. Whatever was not handed out then returns to the head of the queue in order. A run whose lock is lost
+ * (its context says `shuttingDown` then) asks nothing more, settles what was asked, and leaves the rest where it lies.
  */
 export async function runLine<T, Answer, Event extends string>(
   ctx: JobContext,
@@ -63,7 +64,7 @@ export async function runLine<T, Answer, Event extends string>(
         window: ctx.config.get(settings.window),
         groupSize: plan.groupSize,
         perSecond: plan.pace,
-        stop: () => refused || lock.signal.aborted || ctx.shuttingDown() || ctx.budget.exhausted(),
+        stop: () => refused || ctx.shuttingDown() || ctx.budget.exhausted(),
         send: (group) => plan.ask(group),
         async settle(pairs) {
           const settled: Settled<Event>[] = [];
@@ -80,11 +81,15 @@ export async function runLine<T, Answer, Event extends string>(
         },
       });
       if (!refused && unsent.length === 0) return undefined;
+      // What a lost lock leaves in the purgatory is the next holder's, who begins with it.
+      if (lock.signal.aborted) return "signal";
       unlessFenced(await queue.putBack(ctx, lock.fence));
       if (refused) return "credentials";
       return ctx.shuttingDown() ? "signal" : "time_exhausted";
     },
   });
+  // So is the report.
+  if (lock.signal.aborted) return stopReason;
   const named = Object.entries(counts).map(([outcome, count]) => [`num_${outcome}`, count]);
   await run.finish({ stopReason, counts: { [plan.handledCount]: asked, ...Object.fromEntries(named) } });
   return stopReason;

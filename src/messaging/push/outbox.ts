@@ -3,8 +3,15 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { encodeOperations, statsOf } from "../../mechanisms/dated-counters/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
-import { PUSH_TOKEN } from "../contacts/service.ts";
-import { type Callback, type Contents, LARGEST_ENTRY, SendEntry, sendEntry } from "./entries.ts";
+import {
+  type Callback,
+  type Contents,
+  flawOfSendEntry,
+  isTime,
+  LARGEST_NEW_ENTRY,
+  type SendEntry,
+  sendEntry,
+} from "./entries.ts";
 import { errors } from "./errors.ts";
 import { CALL_TTL, HANDOVER_TTL, keys } from "./keys.ts";
 import { type EnqueueAnswer, enqueue } from "./scripts.ts";
@@ -33,8 +40,6 @@ export type PushesQueued =
   | { readonly ok: false; readonly reason: "backpressure" };
 
 type OutboxContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
-
-const LARGEST_MESSAGE = 4096;
 
 /** Queues at most 500 notifications, all or none, and has them sent at once. What could never be sent is refused. */
 export async function enqueuePushes(
@@ -96,7 +101,7 @@ async function join(
   if (entries.length > MAX_ITEMS_PER_CALL)
     throw new RangeError(`${entries.length} notifications in one call: at most ${MAX_ITEMS_PER_CALL}`);
   const stats = statsOf(ctx);
-  for (const { initially_queued_at: at } of entries) stats.incr(pushTicketStats, "queued", { at });
+  for (const [at, by] of timesOf(ctx, entries)) stats.incr(pushTicketStats, "queued", { at, by });
   const counted = encodeOperations(stats.operations(pushTicketStats.family));
   const answer = await ctx.redis.run(
     enqueue,
@@ -113,18 +118,26 @@ async function join(
   return answer;
 }
 
+/** When entries were queued, and how many at that time. */
+function timesOf(ctx: Pick<Context, "clock">, entries: readonly SendEntry[]): ReadonlyMap<number, number> {
+  const times = new Map<number, number>();
+  for (const { initially_queued_at: queuedAt } of entries) {
+    // What nobody can date is set aside by whoever takes it from the queue; here it must not hold up its group.
+    const at = isTime(queuedAt) ? queuedAt : ctx.clock.now();
+    times.set(at, (times.get(at) ?? 0) + 1);
+  }
+  return times;
+}
+
 /** A caller gets an error here, instead of a queue that holds what nobody can send. */
 function requireSendable(ctx: Pick<Context, "jobs">, entry: SendEntry): void {
-  const { push_token: to, contents } = entry;
-  if (!PUSH_TOKEN.test(to) || to.length < 20 || to.length > 63)
-    throw errors.invalid_push({ message: "This is not a push token." });
-  const parsed = SendEntry.safeParse(entry);
-  if (!parsed.success) throw errors.invalid_push({ detail: parsed.error.issues });
-  const message = JSON.stringify({ to, title: contents.title, body: contents.body, channelId: contents.channel_id });
-  if (Buffer.byteLength(message) > LARGEST_MESSAGE)
-    throw errors.invalid_push({ message: `The notification has more than ${LARGEST_MESSAGE} bytes.` });
-  if (Buffer.byteLength(sendEntry.encode(entry)) > LARGEST_ENTRY)
-    throw errors.invalid_push({ message: `The notification and its callbacks have more than ${LARGEST_ENTRY} bytes.` });
+  const flaw = flawOfSendEntry(entry);
+  if (flaw !== undefined) throw errors.invalid_push({ message: `This notification could never be sent: ${flaw}.` });
+  const size = Buffer.byteLength(sendEntry.encode(entry));
+  if (size > LARGEST_NEW_ENTRY)
+    throw errors.invalid_push({
+      message: `The notification and its callbacks have ${size} bytes; at most ${LARGEST_NEW_ENTRY} are queued.`,
+    });
   for (const { name } of [entry.failure_job, entry.success_job])
     if (!ctx.jobs.runners.has(name)) throw errors.unknown_callback({ message: `No job is named ${name}.` });
 }

@@ -57,8 +57,8 @@ export interface PushHouse extends TestContext {
   length(key: string): Promise<number>;
   /** Forgets everything that happened, and it is noon of the first day again. */
   reset(): Promise<void>;
-  /** What invariants are broken now. */
-  violations(): Promise<readonly string[]>;
+  /** What invariants are broken now. In most tests nobody runs jobs by themselves, so nobody has to attend purgatories. */
+  violations(options?: { unattended?: boolean }): Promise<readonly string[]>;
 }
 
 export const token = (name: string) => `ExponentPushToken[${name.padEnd(22, "x")}]`;
@@ -162,7 +162,10 @@ export async function openPushHouse(options: { sql?: boolean } = {}): Promise<Pu
       sandbox.inbox.clear();
       base.clock.jump(NOON - base.clock.now());
     },
-    violations: async () => (await Promise.all(invariants.map((each) => each.check(base)))).flat(),
+    violations: async ({ unattended = false } = {}) => {
+      const looked = invariants.filter(({ name }) => unattended || name !== "push:purgatories_attended");
+      return (await Promise.all(looked.map((each) => each.check(base)))).flat();
+    },
   };
   return Object.defineProperties(house, {
     ...Object.getOwnPropertyDescriptors(base),

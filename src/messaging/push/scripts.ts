@@ -24,7 +24,7 @@ export const settle = defineScript({
   name: "push.settle",
   file: file("settle"),
   keys: ["purgatory", "cold", "hot", "...counters"],
-  args: ["...items"],
+  args: ["...groups"],
   idempotent: true,
   reply: (flags: number[]) => flags.map((flag) => flag === 1),
 });
@@ -57,7 +57,7 @@ export const coldToHot = defineScript({
   name: "push.cold_to_hot",
   file: file("cold_to_hot"),
   keys: ["cold", "hot", "lock"],
-  args: ["lock_id", "cutoff", "max_items", "score", "skip"],
+  args: ["lock_id", "cutoff", "latest", "max_items", "score", "skip"],
   idempotent: false,
   reply: ([moved, looked, score, skip]: [number, number, string, number]): Stretch | Fenced =>
     moved === FENCED_CODE ? fenced : { ok: true, moved, looked, cursor: { score, skip } },

@@ -6,11 +6,11 @@ import { type Entry, purgatoryQueue } from "../../mechanisms/purgatory-queue/ind
 import { Pace } from "../../mechanisms/settling-window/index.ts";
 import type { Carried } from "../../providers/provider-chain.ts";
 import { MAX_PUSH_MESSAGES, type TicketOutcome } from "../../providers/push.ts";
-import { type CheckEntry, checkEntry, type SendEntry, sendEntry } from "./entries.ts";
+import { type CheckEntry, checkEntry, LONGEST_TICKET_ID, type SendEntry, sendEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { type Handled, NoKwargs, runLine } from "./line.ts";
 import { settings } from "./settings.ts";
-import { failureEvent, type Settled } from "./settlement.ts";
+import { failureEvent } from "./settlement.ts";
 import { pushTicketStats, type TicketEvent } from "./stats.ts";
 import { failureJob } from "./story.ts";
 
@@ -71,40 +71,58 @@ function sendWaiting(ctx: JobContext, lock: Lock) {
   });
 }
 
-function handled(
-  ctx: Context,
-  { raw, value }: Entry<SendEntry>,
-  outcome: Carried<TicketOutcome>,
-): Handled<TicketEvent> {
+function handled(ctx: Context, { raw, value }: Entry<SendEntry>, answer: Carried<TicketOutcome>): Handled<TicketEvent> {
+  const outcome = answer.ok && answer.ticket.id.length > LONGEST_TICKET_ID ? notFollowable(answer) : answer;
   const queuedAt = value.initially_queued_at;
-  const settled = (rest: Omit<Settled<TicketEvent>, "raw" | "queuedAt">) => ({ raw, queuedAt, ...rest });
   if (!outcome.ok) {
     if (outcome.credentials) return "refused";
     const event = failureEvent(pushTicketStats, outcome.identifier);
     return {
       outcome: outcome.retryable ? "failed_transiently" : "failed_permanently",
-      settled: settled({ becomes: { job: failureJob(ctx, value, outcome) }, event }),
+      settled: { raw, queuedAt, becomes: { job: failureJob(ctx, value, outcome) }, event },
     };
   }
   const ticket = ticketOf(ctx, value, outcome.ticket.id, outcome.provider);
   const becomes = { ticket: checkEntry.encode(ticket), score: ticket.initially_queued_at };
-  return { outcome: "succeeded", settled: settled({ becomes, event: "succeeded" }) };
+  return { outcome: "succeeded", settled: { raw, queuedAt, becomes, event: "succeeded" } };
 }
 
-/** Whatever others added to the entry stays with it. */
+/** A ticket that long would make an entry that nobody reads: better a failure that is told of. */
+function notFollowable({ ticket, provider }: Carried<TicketOutcome & { ok: true }>): Carried<TicketOutcome> {
+  const extra = `the ticket has an id of ${ticket.id.length} characters; at most ${LONGEST_TICKET_ID} are kept`;
+  return { ok: false, identifier: "InternalError", subidentifier: null, retryable: false, extra, ticket, provider };
+}
+
+/** How many fields an entry has to which nobody added any. */
+const OWN_FIELDS = 9;
+
+/** Whatever others added to the entry stays with it; copying what may be anything is slow, so only where there is any. */
 function ticketOf(ctx: Context, sent: SendEntry, id: string, provider: string | null): CheckEntry {
   const now = ctx.clock.now();
-  return {
-    ...sent,
+  const {
+    uid,
+    initially_queued_at: attempt_initially_queued_at,
+    push_token,
+    contents,
+    failure_job,
+    success_job,
+  } = sent;
+  const ticket: CheckEntry = {
     aud: "check",
-    attempt_initially_queued_at: sent.initially_queued_at,
+    uid,
+    attempt_initially_queued_at,
     initially_queued_at: now,
     retry: 0,
     last_queued_at: now,
     push_ticket: { status: "ok", id },
     push_ticket_created_at: now,
     provider,
+    push_token,
+    contents,
+    failure_job,
+    success_job,
   };
+  return Object.keys(sent).length > OWN_FIELDS ? { ...sent, ...ticket } : ticket;
 }
 
 const paces = new WeakMap<object, Pace>();

@@ -1,7 +1,8 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
-import { type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { ScriptArgument } from "../../kernel/redis/index.ts";
+import { calendarOf, type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { keys } from "./keys.ts";
 import { settle } from "./scripts.ts";
 
@@ -25,11 +26,32 @@ export async function settleAll<Event extends string>(
   if (items.length === 0) return;
   const tally = new Tally(ctx);
   const family = stats as unknown as DailyStats<Readonly<Record<string, Record<never, never>>>>;
-  const args = items.flatMap(({ raw, becomes, event, queuedAt }) => {
-    const [payload, score] = "job" in becomes ? [becomes.job, ""] : [becomes.ticket, String(becomes.score)];
-    return [raw, payload, score, ...tally.block((counting) => counting.incr(family, event, { at: queuedAt }))];
-  });
+  const args: ScriptArgument[] = [];
+  for (const group of groupsOf(ctx, stats, items)) {
+    const { event, queuedAt: at } = group[0]!;
+    args.push(group.length, ...tally.block((counting) => counting.incr(family, event, { at })));
+    for (const { raw, becomes } of group)
+      if ("job" in becomes) args.push(raw, becomes.job, "");
+      else args.push(raw, becomes.ticket, String(becomes.score));
+  }
   await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys], args);
+}
+
+/** Items that count the same event on the same day: they share one block, and the script counts them at once. */
+function groupsOf<Event extends string>(
+  ctx: Pick<Context, "clock" | "config">,
+  stats: Pick<DailyStats, "held" | "grace">,
+  items: readonly Settled<Event>[],
+): Iterable<readonly Settled<Event>[]> {
+  const calendar = calendarOf(ctx);
+  const groups = new Map<string, Settled<Event>[]>();
+  for (const item of items) {
+    const counted = `${item.event} ${calendar.dateFor(ctx.clock, item.queuedAt, stats).date}`;
+    const group = groups.get(counted);
+    if (group) group.push(item);
+    else groups.set(counted, [item]);
+  }
+  return groups.values();
 }
 
 /** `DeviceNotRegistered` counts as `failed_due_to_device_not_registered`. */

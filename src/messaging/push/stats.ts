@@ -26,6 +26,13 @@ export const pushTokenStats = dailyStats({
   },
 });
 
+/** Tries that may pass: each of them is followed by another one, or by giving up. */
+const PASSING = [
+  "failed_due_to_client_error_429",
+  "failed_due_to_server_error",
+  "failed_due_to_network_error",
+] as const;
+
 /** Tries to send. Everything about one notification counts on the day it was queued. */
 export const pushTicketStats = dailyStats({
   ...shared,
@@ -46,6 +53,19 @@ export const pushTicketStats = dailyStats({
     failed_due_to_internal_error: {},
     failed_due_to_network_error: {},
   },
+  balances: [
+    {
+      sum: ["queued", "retried"],
+      equals: [
+        "succeeded",
+        "failed_due_to_device_not_registered",
+        "failed_due_to_client_error_other",
+        "failed_due_to_internal_error",
+        ...PASSING,
+      ],
+    },
+    { sum: ["retried", "abandoned"], equals: PASSING },
+  ],
 });
 
 /** Tries to learn what became of it, on the day that the notification was queued. */
@@ -72,6 +92,7 @@ export const pushReceiptStats = dailyStats({
     failed_due_to_internal_error: {},
     failed_due_to_network_error: {},
   },
+  balances: [{ sum: ["retried", "abandoned"], equals: ["failed_due_to_not_ready_yet", ...PASSING] }],
 });
 
 export const stats = [pushTokenStats, pushTicketStats, pushReceiptStats];

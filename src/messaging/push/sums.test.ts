@@ -132,13 +132,45 @@ test("an entry in two places, a ticket at a wrong score and a purgatory without 
   await house.redis.commands.zadd(name(keys.retrying()), 1, waiting!);
   const ticket = JSON.stringify({ uid: "t", initially_queued_at: 10, last_queued_at: 9 });
   await house.redis.commands.zadd(name(keys.cold()), 11, ticket);
-  await house.redis.commands.rpush(name(keys.ticketPurgatory()), ...Array.from({ length: 601 }, () => "{}"));
-  expect(await house.violations()).toEqual([
-    expect.stringContaining("push:message_attempts:to_send and push:message_attempts:retrying"),
+  const held = Array.from({ length: 501 }, () => "{}");
+  await house.redis.commands.rpush(name(keys.ticketPurgatory()), ...held);
+  await house.redis.commands.rpush(name(keys.hot()), JSON.stringify({ uid: "u", aud: "send" }));
+  await house.redis.commands.rpush(name(keys.hot()), JSON.stringify({ uid: "v", aud: "check", push_ticket: {} }));
+  expect(await house.violations({ unattended: true })).toEqual([
+    expect.stringContaining("push:message_attempts:retrying and push:message_attempts:to_send"),
+    'u in push:push_tickets:hot is not for "check"',
+    "v in push:push_tickets:hot has no ticket",
     "t stands at 11, not at 10",
     "t was last queued before it was first queued",
-    "push:push_tickets:purgatory holds 601",
+    "push:push_tickets:purgatory holds 501",
+    "push:push_tickets:purgatory holds 501 that nobody works on; start a worker",
   ]);
+});
+
+test("a purgatory whose run still works, or died just now, is attended", async () => {
+  await house.reset();
+  const name = (key: string) => house.redis.topology.key(key as never);
+  const unattended = async () => (await house.violations({ unattended: true })).length > 0;
+  await house.redis.commands.rpush(name(keys.sendPurgatory()), "{}");
+  await house.redis.commands.hset(name(keys.sendReport()), "last_started_at", house.clock.now());
+  await house.clock.advance(290);
+  expect(await unattended()).toBe(false);
+  await house.clock.advance(20);
+  expect(await unattended()).toBe(true);
+  await house.redis.commands.set(name(keys.sendLock()), "held", "EX", 60);
+  expect(await unattended()).toBe(false);
+});
+
+test("entries that move while the audit looks are not taken for entries in two places", async () => {
+  await house.reset();
+  const uids = await house.queue(1500);
+  const moving = house.another({ config: [[settings.maxPerSecond, 100_000]] as never });
+  const [, ...looks] = await Promise.all([
+    house.run("send", moving),
+    ...Array.from({ length: 6 }, () => house.violations()),
+  ]);
+  expect(looks).toEqual(Array.from({ length: 6 }, () => []));
+  expect(await house.length(keys.cold())).toBe(uids.length);
 });
 
 test("a thousand notifications cost at most 0.2 calls to Redis each, from the queue to the callbacks", async () => {

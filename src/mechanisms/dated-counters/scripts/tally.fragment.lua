@@ -1,10 +1,11 @@
 -- tally (fragment): counts what one applied item counts. A block is the number of its operations, then for each its name,
 -- the place of its counter after `before` other keys, field and amount. Both functions answer where the block ends.
+-- `times`, if given, counts the block for so many items at once.
 local function skip_tally(args, at)
   return at + 1 + 4 * tonumber(args[at])
 end
 
-local function tally(counters, before, args, at)
+local function tally(counters, before, args, at, times)
   local last = skip_tally(args, at)
   at = at + 1
   while at < last do
@@ -17,7 +18,7 @@ local function tally(counters, before, args, at)
       if name == 'xhincr' and redis.call('HLEN', key) >= 1000 and redis.call('HEXISTS', key, field) == 0 then
         field = '__other__'
       end
-      redis.call('HINCRBY', key, field, amount)
+      redis.call('HINCRBY', key, field, amount * (times or 1))
     end
     at = at + 4
   end

@@ -5,13 +5,15 @@
 --        3 lock       the worker's lock
 -- ARGV   1 lock_id    the id that the worker believes to hold
 --        2 cutoff     unix time; what was queued after it rests on
---        3 max_items  integer >= 1; members looked at
---        4 score      where the last stretch ended; -inf at first
---        5 skip       how many members of exactly that score were looked at and left
+--        3 latest     unix time; nothing can have been queued after it, so what says so is no reason to wait
+--        4 max_items  integer >= 1; members looked at
+--        5 score      where the last stretch ended; -inf at first
+--        6 skip       how many members of exactly that score were looked at and left
 -- Reply  { moved, looked at, next score, next skip }; moved = -10: fenced
 -- Crash  before: nothing happened. After: what moved is hot; a new walk finds the rest.
 local cold, hot, lock = KEYS[1], KEYS[2], KEYS[3]
-local lock_id, cutoff, max_items, score, skip = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local lock_id, cutoff, latest, max_items = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local score, skip = ARGV[5], tonumber(ARGV[6])
 
 -- include: ../../../mechanisms/lock/scripts/fence.lua
 
@@ -27,7 +29,7 @@ for at = 1, #found, 2 do
   local readable, ticket = pcall(cjson.decode, member)
   local queued_at = readable and type(ticket) == 'table' and tonumber(ticket.last_queued_at)
   -- What is no ticket goes along: whoever reads the hot list sets it aside, byte for byte.
-  if queued_at and queued_at > tonumber(cutoff) then
+  if queued_at and queued_at > tonumber(cutoff) and queued_at <= latest then
     skip = skip + 1
   else
     rested[#rested + 1] = member

@@ -5,11 +5,12 @@
 --        2 cold         zset; tickets that rest
 --        3 hot          list; jobs that wait for any worker
 --        4 ...counters  the counters of all blocks
--- ARGV   1 ...items     in turn: the entry byte for byte, what it becomes, its score in the cold set or nothing where it
---                       becomes a job, then its block of counts
+-- ARGV   1 ...groups    in turn: how many items count the same, the block of what each of them counts, then for each item
+--                       the entry byte for byte, what it becomes, and its score in the cold set or nothing where it
+--                       becomes a job; at most 500 items in all
 -- Reply  1 or 0 for each item: settled, or not there
 -- Crash  before: the next run handles these again. After: all is done; repeating answers 0.
-local purgatory, cold, hot, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS, ARGV
+local purgatory, cold, hot, counters, groups = KEYS[1], KEYS[2], KEYS[3], KEYS, ARGV
 
 -- include: wrongly_typed.fragment.lua
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
@@ -17,21 +18,28 @@ local purgatory, cold, hot, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS, A
 local wrong = wrongly_typed({ [cold] = 'zset', [hot] = 'list' })
 if wrong then return redis.error_reply('WRONGTYPE ' .. wrong .. ' has another type than it needs') end
 
-local settled = {}
+local settled, tickets, jobs = {}, {}, {}
 local at = 1
-while at <= #items do
-  local payload, score = items[at + 1], items[at + 2]
-  local removed = redis.call('LREM', purgatory, 1, items[at])
-  if removed == 1 then
-    if score == '' then
-      redis.call('RPUSH', hot, payload)
-    else
-      redis.call('ZADD', cold, score, payload)
+while at <= #groups do
+  local size, block = tonumber(groups[at]), at + 1
+  local first = skip_tally(groups, block)
+  local applied = 0
+  for item = first, first + 3 * (size - 1), 3 do
+    local removed = redis.call('LREM', purgatory, 1, groups[item])
+    if removed == 1 then
+      applied = applied + 1
+      if groups[item + 2] == '' then
+        jobs[#jobs + 1] = groups[item + 1]
+      else
+        tickets[#tickets + 1] = groups[item + 2]
+        tickets[#tickets + 1] = groups[item + 1]
+      end
     end
-    at = tally(counters, 3, items, at + 3)
-  else
-    at = skip_tally(items, at + 3)
+    settled[#settled + 1] = removed
   end
-  settled[#settled + 1] = removed
+  if applied > 0 then tally(counters, 3, groups, block, applied) end
+  at = first + 3 * size
 end
+if #tickets > 0 then redis.call('ZADD', cold, unpack(tickets)) end
+if #jobs > 0 then redis.call('RPUSH', hot, unpack(jobs)) end
 return settled
