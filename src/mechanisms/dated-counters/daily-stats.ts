@@ -17,6 +17,8 @@ export interface DayToStore {
 export interface RotatedCounters extends Holding {
   readonly name: string;
   readonly table: string;
+  /** Seconds for which the counters of a stored day stay readable in Redis; by default they go at once. */
+  readonly keep?: number | undefined;
   earliest(): KeyName<"string">;
   /** The names of a day's counters inside its snapshot. */
   readonly slots: readonly string[];
@@ -62,6 +64,8 @@ export interface DailyStats<Events extends Readonly<Record<string, EventPlan>> =
 export interface DailyStatsPlan<Events extends Readonly<Record<string, EventPlan>>> extends Holding {
   readonly name: string;
   readonly table: string;
+  /** Seconds for which the counters of a stored day stay readable in Redis. */
+  readonly keep?: number | undefined;
   readonly events: Events;
   /** Checked when a day is stored: a break is warned of, and the day is stored as it is. */
   readonly balances?: readonly Balance<string & keyof Events>[];
@@ -101,6 +105,7 @@ export function defineDailyStats<const Events extends Readonly<Record<string, Ev
   return {
     name: plan.name,
     table: plan.table,
+    keep: plan.keep,
     held: plan.held,
     grace: plan.grace,
     events: plan.events,

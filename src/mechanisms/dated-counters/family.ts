@@ -12,6 +12,7 @@ import {
   type EventPlan,
 } from "./daily-stats.ts";
 import { dailyKeys } from "./keys-daily.ts";
+import { REMEMBERED } from "./rotate.ts";
 
 type Events = Readonly<Record<string, EventPlan>>;
 
@@ -28,6 +29,8 @@ export interface StatsFamilyPlan<E extends Events> extends Holding {
   /** What people call it. */
   readonly title: string;
   readonly table: string;
+  /** Seconds for which a day's counters stay in Redis after they were stored, for whoever looks into an attack. */
+  readonly keep?: number;
   /** Each event, with the form of its breakdown if it has one. */
   readonly events: E;
   /** Sums that are the same once a day is over: checked when it is stored. */
@@ -75,6 +78,9 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
   const rotation = plan.rotation ?? "nightly";
   if ((plan.grace ?? DEFAULT_GRACE) + SKEW > FIRST_RUN[rotation])
     throw new TypeError(`${plan.family}: its days are still open when its rotation begins; shorten the grace`);
+  // The rotations of a kept day say what of it is stored.
+  if (plan.keep !== undefined && plan.keep >= REMEMBERED)
+    throw new TypeError(`${plan.family} keeps its days for ${plan.keep} s; at most ${REMEMBERED} are possible`);
   const keys = dailyKeys({
     name: plan.family,
     keysFamily: plan.keysFamily,
@@ -82,6 +88,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     channel: plan.channel === false ? undefined : (plan.channel ?? plan.family),
     hasBreakdowns: Object.values(plan.events).some(({ by }) => by !== undefined),
     origin: plan.origin ?? "carillon",
+    keep: plan.keep,
   });
   const day = Object.assign(({ unix_date }: { unix_date: number }) => keys.day(unix_date), { family: keys.family });
   const extra = Object.assign(
@@ -93,6 +100,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     ...defineDailyStats({
       name: plan.family,
       table: plan.table,
+      keep: plan.keep,
       events: plan.events,
       balances: plan.balances,
       held: plan.held,

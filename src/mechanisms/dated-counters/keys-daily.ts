@@ -7,6 +7,7 @@ import {
   integer,
   type KeyName,
   mapOf,
+  mayExpire,
   type Origin,
   string,
 } from "../../kernel/keyspace/index.ts";
@@ -21,6 +22,8 @@ export interface DailyKeysPlan {
   readonly channel: string | undefined;
   readonly hasBreakdowns: boolean;
   readonly origin: Origin;
+  /** Seconds for which a stored day stays. */
+  readonly keep: number | undefined;
 }
 
 export interface DailyKeys {
@@ -41,11 +44,14 @@ const counts = (field: string) => mapOf(integer, { shape: `${field} → count` }
 export function dailyKeys({ name, keysFamily, title, origin, ...plan }: DailyKeysPlan): DailyKeys {
   // The types below only need to know the parameters; the family's name is text like any other.
   const prefix = `stats:${name}:daily` as "stats:daily";
+  const ttl =
+    plan.keep === undefined ? {} : { ttl: mayExpire(plan.keep, `${plan.keep} s once its day is in SQL, none before`) };
   const always = {
     day: hash(`${prefix}:{unix_date}`, counts("event"), {
       doc: `${title}: how often each event happened on that day`,
       params: { unix_date: DATE },
       origin,
+      ...ttl,
     }),
     earliest: string(`${prefix}:earliest`, integer, {
       doc: `${title}: the earliest day that may not be in SQL yet`,
@@ -57,6 +63,7 @@ export function dailyKeys({ name, keysFamily, title, origin, ...plan }: DailyKey
       doc: `${title}: how an event of that day divides over the keys of its breakdown`,
       params: { unix_date: DATE, event: EVENT },
       origin,
+      ...ttl,
     }),
   };
   const told = {

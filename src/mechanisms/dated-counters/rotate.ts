@@ -6,7 +6,7 @@ import { timestamp } from "../../kernel/sql/index.ts";
 import { isoDate, parseIsoDate, type StatisticsCalendar } from "./calendar.ts";
 import type { DayToStore, RotatedCounters, Snapshot } from "./daily-stats.ts";
 import { datedCounterKeys, FLAG_SECONDS } from "./keys.ts";
-import { consumeScript, snapshotScript } from "./scripts.ts";
+import { consumeScript, retainScript, snapshotScript } from "./scripts.ts";
 import type { StatTables } from "./tables.ts";
 
 /**
@@ -17,6 +17,9 @@ import type { StatTables } from "./tables.ts";
  * One script then subtracts the snapshot, and sets a flag so that it is subtracted once. Last, the rotation is marked
  * consumed. Because counts are subtracted and not deleted, what arrives in between stays in Redis for the next rotation,
  * which adds it to the row.
+ *
+ * A family may keep its stored days for a while: then nothing is subtracted and the day's keys expire instead. Should
+ * something be counted on such a day, the snapshots of its earlier rotations say how much of it is stored already.
  *
  * A crash before the commit leaves Redis as it was. A crash after it leaves an unconsumed rotation; whoever rotates that
  * table next begins with it. The caller holds a lock; should it have been lost, the rotation that another worker began
@@ -42,6 +45,8 @@ export interface RotateOptions {
 type RotateContext = Pick<KernelContext, "redis" | "sql" | "clock" | "alerts">;
 
 const DEFAULT_BUDGET = 300;
+/** Seconds for which finished rotations are remembered. */
+export const REMEMBERED = 30 * 86_400;
 const UNIQUE_VIOLATION = "23505";
 
 class Superseded extends Error {}
@@ -57,8 +62,9 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
     if (options.signal?.aborted) return { stop: "signal", dates };
     if (ctx.clock.monotonic() - started >= (options.budget ?? DEFAULT_BUDGET)) return { stop: "time_exhausted", dates };
     const begunAt = ctx.clock.monotonic();
-    const snapshot = await readSnapshot(ctx, plan, date);
-    if (!snapshot) return { stop: "malformed", dates };
+    const held = await readSnapshot(ctx, plan, date);
+    const snapshot = held && (await withoutStored(ctx, plan, date, held));
+    if (!snapshot || !held) return { stop: "malformed", dates };
     const rotation = await store(
       ctx,
       plan,
@@ -67,7 +73,7 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
     );
     if (!rotation) return { stop: "superseded", dates };
     newest = rotation.id;
-    await consume(ctx, plan, date, rotation.uid, snapshot);
+    await consume(ctx, plan, date, rotation.uid, plan.keep === undefined ? snapshot : held);
     await markConsumed(ctx, [rotation.uid], Math.round((ctx.clock.monotonic() - begunAt) * 1000));
     dates.push(date);
   }
@@ -125,6 +131,38 @@ async function readSnapshot(ctx: RotateContext, plan: RotatedCounters, date: num
       snapshot[slot] = Object.fromEntries(counts.map((count, at) => [flat[2 * at]!, Number(count)]));
   }
   return snapshot;
+}
+
+/** What of a snapshot is new: of a day that is kept, its earlier rotations have stored a part. */
+async function withoutStored(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  date: number,
+  snapshot: Snapshot,
+): Promise<Snapshot> {
+  if (plan.keep === undefined) return snapshot;
+  const { commands, topology } = ctx.redis;
+  const ttls = await Promise.all(plan.slots.map((slot) => commands.pttl(topology.key(plan.counter(date, slot)))));
+  if (!ttls.some((left) => left >= 0)) return snapshot;
+  const stored = await ctx.sql
+    .tables<StatTables>()
+    .selectFrom("stat_rotations")
+    .select("snapshot")
+    .where("table_name", "=", plan.table)
+    .where("retrieved_for", "=", isoDate(date))
+    .execute();
+  const left = (slot: string, field: string, count: number) =>
+    stored.reduce((rest, row) => {
+      const counts = (row.snapshot as Snapshot)[slot];
+      return rest - (typeof counts === "object" ? (counts[field] ?? 0) : 0);
+    }, count);
+  return Object.fromEntries(
+    Object.entries(snapshot).map(([slot, counts]) => {
+      if (typeof counts === "number") return [slot, counts];
+      const rest = Object.entries(counts).map(([field, count]) => [field, left(slot, field, count)] as const);
+      return [slot, Object.fromEntries(rest.filter(([, count]) => count > 0))];
+    }),
+  );
 }
 
 /** The one transaction; undefined when another worker rotates this table. */
@@ -185,7 +223,7 @@ async function refuseIfSuperseded(tx: Kysely<StatTables>, table: string, newest:
   if (other) throw new Superseded();
 }
 
-/** Subtracts a snapshot that SQL holds; a repeat does nothing. */
+/** Subtracts a snapshot that SQL holds, or lets it expire where the family keeps it; a repeat does nothing. */
 async function consume(
   ctx: RotateContext,
   plan: RotatedCounters,
@@ -201,6 +239,11 @@ async function consume(
     const pairs = Object.entries(held ?? {});
     return [pairs.length, ...pairs.flat()];
   });
+  if (plan.keep !== undefined) {
+    const counters = slots.map((slot) => plan.counter(date, slot));
+    await ctx.redis.run(retainScript, [plan.earliest(), ...counters], [date, plan.keep * 1000, ...counts]);
+    return;
+  }
   await ctx.redis.run(
     consumeScript,
     [datedCounterKeys.rotated({ uid }), plan.earliest(), ...slots.map((slot) => plan.counter(date, slot))],
@@ -232,7 +275,7 @@ export async function unconsumedDates(ctx: Pick<KernelContext, "sql">, table: st
 /** Forgets consumed rotations after 30 days; answers how many. */
 export async function forgetRotations(ctx: Pick<KernelContext, "sql" | "clock">): Promise<number> {
   const { numAffectedRows } = await sql`delete from stat_rotations
-    where consumed_at < ${timestamp(ctx.clock.now() - 30 * 86_400)}`.execute(ctx.sql.tables());
+    where consumed_at < ${timestamp(ctx.clock.now() - REMEMBERED)}`.execute(ctx.sql.tables());
   return Number(numAffectedRows ?? 0);
 }
 

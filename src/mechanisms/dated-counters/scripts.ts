@@ -36,6 +36,15 @@ export const consumeScript = defineScript({
   reply: (raw: number) => raw === 1,
 });
 
+export const retainScript = defineScript({
+  name: "counters.retain",
+  file: new URL("./scripts/retain.lua", import.meta.url),
+  keys: ["earliest", "...counters"],
+  args: ["date", "keep_ms", "...counts"],
+  idempotent: true,
+  reply: (raw: number) => raw === 1,
+});
+
 export const retireSetScript = defineScript({
   name: "counters.retire_set",
   file: new URL("./scripts/retire_set.lua", import.meta.url),

@@ -49,6 +49,8 @@ export const emailWebhookStats = dailyStats({
   title: "webhooks about mails",
   table: "email_webhook_stats",
   held: 2,
+  // Whoever looks into an attack finds the last days as they were counted.
+  keep: 604_800,
   origin: "documented",
   channel: false,
   alias: { daily: "/email/daily_email_webhooks", partial: "/email/partial_email_webhook_stats" },

@@ -83,6 +83,8 @@ export const smsWebhookStats = dailyStats({
   title: "webhooks about texts",
   table: "sms_webhook_stats",
   held: 2,
+  // Whoever looks into an attack finds the last days as they were counted.
+  keep: 604_800,
   origin: "documented",
   channel: false,
   alias: { daily: "/sms/daily_sms_webhooks", partial: "/sms/partial_sms_webhook_stats" },
