@@ -24,5 +24,10 @@ export const errors = defineErrors({
     hint: "The setting `sms.allowedCountries` says which are.",
   },
   already_suppressed: { status: 409, doc: "This address is suppressed already." },
+  unreadable_csv: {
+    status: 422,
+    doc: "The file is no CSV of suppressed addresses.",
+    hint: "An export shows the form: a first line with `email,reason,scope,note`, then one address a line.",
+  },
   suppression_not_found: { status: 404, doc: "There is no such suppression." },
 });

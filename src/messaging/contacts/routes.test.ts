@@ -166,10 +166,23 @@ describe("what administrators do", () => {
       expect(await list("reason=Complaint")).toEqual(["b@example.com"]);
       const first = (await admin("GET", `${base}?limit=1`)).json();
       expect(await list(`limit=1&after=${first.next}`)).toEqual(["A@example.com"]);
+      const file = await admin("GET", `${base}/export`);
+      expect(file.headers["content-type"]).toBe("text/csv; charset=utf-8");
+      expect(file.body).toMatch(/^email,reason,scope,note,created_at\r\nA@example.com,Admin,all,asked by phone,20/);
       const path = `${base}/${added.json().uid}`;
       expect((await admin("DELETE", path)).statusCode).toBe(204);
       expect(outcome(await admin("DELETE", path))).toEqual([404, "suppression_not_found"]);
       expect(await list("")).toEqual(["b@example.com"]);
+      const take = (query: string) =>
+        server.call("POST", `${base}/import${query}`, {
+          token: server.admin,
+          body: file.body,
+          headers: { "content-type": "text/csv" },
+        });
+      expect((await take("?dry_run=true")).json()).toMatchObject({ created: 0, refused: 0 });
+      expect((await take("")).json()).toMatchObject({ created: 1, kept: 1 });
+      expect(await list("")).toEqual(["A@example.com", "b@example.com"]);
+      expect(outcome(await admin("POST", `${base}/import`, "nonsense"))).toEqual([422, "unreadable_csv"]);
     });
 
   for (const base of ["/api/1/admin/suppressed_phone_numbers", "/api/1/admin/sms/suppressed_phone_numbers"])

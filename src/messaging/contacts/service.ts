@@ -70,6 +70,7 @@ export {
   type TokenRegistration,
   type UnrecognizedToken,
 } from "./push-tokens.ts";
+export { exportSuppressedEmails, type ImportReport, importSuppressedEmails } from "./suppression-csv.ts";
 export {
   type Channel,
   type EmailReason,

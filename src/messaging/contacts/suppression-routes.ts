@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { Readable } from "node:stream";
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
@@ -8,6 +10,7 @@ import { errors } from "./errors.ts";
 import { listEmailFailures, listSuppressedEmails, listSuppressedPhones } from "./listing.ts";
 import { toE164 } from "./phone-number.ts";
 import { suppressPhones, unsuppressPhones } from "./phone-suppression.ts";
+import { exportSuppressedEmails, importSuppressedEmails } from "./suppression-csv.ts";
 import { EMAIL_REASONS, EMAIL_SCOPES, PHONE_REASONS } from "./tables.ts";
 
 /** Suppression as administrators see it. Channels know it under paths of their own, so each list has two. */
@@ -52,6 +55,15 @@ const EmailFailure = z.object({
   created_at: z.number(),
 });
 
+const LARGEST_IMPORT = 20 * 1_048_576;
+const Imported = z.object({
+  created: z.number(),
+  strengthened: z.number(),
+  kept: z.number(),
+  refused: z.number().meta({ description: "Lines that were left out" }),
+  faults: z.array(z.object({ line: z.number(), reason: z.string() })),
+});
+
 function emailRoutes(base: string): readonly Route<Context>[] {
   return [
     route({
@@ -77,6 +89,41 @@ function emailRoutes(base: string): readonly Route<Context>[] {
         const [done] = await suppressEmails(ctx, [{ ...body, reason: "Admin", scope: "all" }]);
         if (done!.outcome === "kept") throw errors.already_suppressed({ detail: { uid: done!.suppression.uid } });
         return { status: 201, body: done!.suppression };
+      },
+    }),
+    route({
+      method: "GET",
+      path: `${base}/export`,
+      access: "admin",
+      summary: "Download all suppressed email addresses as CSV",
+      handle: (ctx) => ({
+        status: 200,
+        headers: {
+          "content-type": "text/csv; charset=utf-8",
+          "content-disposition": 'attachment; filename="suppressed-emails.csv"',
+          "cache-control": "no-store",
+        },
+        body: Readable.from(exportSuppressedEmails(ctx)),
+      }),
+    }),
+    route({
+      method: "POST",
+      path: `${base}/import`,
+      access: "admin",
+      summary: "Suppress the email addresses of a CSV file",
+      description:
+        "The first line names the columns: `email`, and if you like `reason`, `scope`, `note`. Lines that make no sense are left out and named. With `dry_run=true` nothing is written.",
+      schemas: { query: z.object({ dry_run: z.stringbool().default(false) }) },
+      consumes: "raw",
+      bodyLimit: LARGEST_IMPORT,
+      responses: { 200: Imported },
+      async handle(ctx, { query, body }) {
+        const bytes: unknown = body;
+        if (!Buffer.isBuffer(bytes) || !isUtf8(bytes)) throw errors.unreadable_csv();
+        return {
+          status: 200,
+          body: await importSuppressedEmails(ctx, bytes.toString("utf8"), { dryRun: query.dry_run }),
+        };
       },
     }),
     route({

@@ -99,7 +99,7 @@ export function choicePage(facts: PageFacts, happened?: Happened): string {
     words.title,
     `${words.done === undefined ? "" : `<p class="done" role="status">${CHECK}<span>${words.done}</span></p>`}
 <p>${words.text}</p>
-${everything ? undoForm(facts) : leaveForm(facts)}
+${everything ? undoForm(facts) : leaveForm(facts, happened === undefined)}
 ${held === "unknown" || facts.lists.length < 2 || beyondChoice ? "" : `<hr>\n${choiceForm(facts)}`}`,
   );
 }
@@ -132,8 +132,9 @@ function wordsOf({ email, list, lists, held }: PageFacts, happened: Happened | u
   };
 }
 
-const leaveForm = ({ path }: PageFacts) =>
-  `<form method="post" action="${escaped(path)}"><input type="hidden" name="List-Unsubscribe" value="One-Click"><button>Unsubscribe from everything</button></form>`;
+/** Whoever has just chosen to stay is not urged to leave. */
+const leaveForm = ({ path }: PageFacts, isAsked: boolean) =>
+  `<form method="post" action="${escaped(path)}"><input type="hidden" name="List-Unsubscribe" value="One-Click"><button${isAsked ? "" : ' class="quiet"'}>Unsubscribe from everything</button></form>`;
 
 const undoForm = ({ path }: PageFacts) =>
   `<form method="post" action="${escaped(path)}/undo"><button class="quiet">Undo: subscribe me again</button></form>`;
