@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import type { RedisConnection } from "../../kernel/redis/index.ts";
-import type { EmailProvider } from "../../providers/email.ts";
-import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
+import { type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
 import { defaultFailure, receiptReconciliation, send, staleReceiptDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
@@ -16,26 +15,6 @@ afterAll(() => house.close());
 
 const PEOPLE = ["a@example.com", "b@example.com", "c@example.com"];
 const WINDOW = 2;
-
-/** A provider in this process: it takes every mail, and remembers how often it took each. */
-class Taker implements EmailProvider {
-  readonly name = "taker";
-  readonly hasReceipts = true;
-  readonly taken: string[] = [];
-  fails = false;
-
-  async send({ tags = {} }: Parameters<EmailProvider["send"]>[0]) {
-    if (this.fails)
-      return { ok: false, identifier: "SESServerError", subidentifier: "500", retryable: true, extra: null } as const;
-    this.taken.push(tags.uid!);
-    return { ok: true, messageId: `m-${tags.uid}-${this.taken.length}`, hasReceipts: true } as const;
-  }
-  async quota() {
-    return undefined;
-  }
-  async reset() {}
-  async close() {}
-}
 
 let taker = new Taker();
 let uids: string[] = [];

@@ -21,7 +21,7 @@ import { calendarOf, readDayAsIs, type StatsFamily } from "../../mechanisms/date
 import { Locks } from "../../mechanisms/lock/index.ts";
 import { usersDomain } from "../../people/users/index.ts";
 import { EmailChannel } from "../../providers/channels.ts";
-import type { EmailProvider } from "../../providers/email.ts";
+import type { EmailProvider, EmailQuota } from "../../providers/email.ts";
 import { SesEmail } from "../../providers/ses.ts";
 import { emailSettings } from "../../providers/settings.ts";
 import { SmtpEmail } from "../../providers/smtp.ts";
@@ -78,6 +78,33 @@ export const sample = (to: string): NewMail => ({
   template: "sample",
   parameters: { name: "Ada", message: "Time to breathe" },
 });
+
+/** A provider in this process: it takes every mail, and remembers whose it took. */
+export class Taker implements EmailProvider {
+  readonly name = "taker";
+  readonly hasReceipts = true;
+  readonly taken: string[] = [];
+  fails = false;
+  /** Happens before each mail is taken. */
+  meanwhile: (uid: string) => Promise<void> | void = () => {};
+
+  async send({ tags = {} }: Parameters<EmailProvider["send"]>[0]) {
+    const uid = tags.uid!;
+    await this.meanwhile(uid);
+    if (this.fails)
+      return { ok: false, identifier: "SESServerError", subidentifier: "500", retryable: true, extra: null } as const;
+    this.taken.push(uid);
+    return { ok: true, messageId: this.idFor(uid), hasReceipts: true } as const;
+  }
+  idFor(uid: string): string {
+    return `m-${uid}-${this.taken.length}`;
+  }
+  async quota(): Promise<EmailQuota | undefined> {
+    return { maxPerSecond: 1_000, max24h: 1e6, sent24h: 0, sendingEnabled: true };
+  }
+  async reset() {}
+  async close() {}
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();

@@ -26,6 +26,8 @@ export const ABANDONED_CALLBACK = "runners.emails.abandoned_email_callback";
 const BATCH = 100;
 /** News may outrun the answer to the request that sent its mail by so many seconds. */
 const RACE = 5;
+/** Clocks of web and worker may differ by so many seconds. */
+const SKEW = 60;
 const LOOK_AGAIN = 1;
 /** How often news is judged again because its mail changed under the judge's eyes. */
 const MAX_RACES = 5;
@@ -92,7 +94,9 @@ async function workIn(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
   const now = ctx.clock.now();
   const judged = (await mailsOf(ctx, entries)).map(({ entry, mail }): Judged => {
     if (mail) return { entry, mail, kind: "found" };
-    return { entry, mail, kind: Math.max(0, now - entry.value.received_at) < RACE ? "early" : "abandoned" };
+    const age = now - entry.value.received_at;
+    // What comes from a future beyond all differences between clocks would be early for ever.
+    return { entry, mail, kind: age < RACE && age > -SKEW ? "early" : "abandoned" };
   });
   const tally = new Tally(ctx);
   const sound: Judged[] = [];
