@@ -11,7 +11,8 @@ export function quarantineEntry(
   raw: Buffer | string,
   reason: string,
 ): string {
-  const head = { id: randomToken(), queue };
+  // An id that began with a dash would be an option on the command line.
+  const head = { id: `q${randomToken()}`, queue };
   const tail = { reason, quarantined_at: ctx.clock.now() };
   const bytes = typeof raw === "string" ? Buffer.from(raw) : raw;
   const entry: QuarantinedEntry = isUtf8(bytes)

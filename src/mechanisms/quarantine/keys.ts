@@ -31,6 +31,8 @@ export const quarantineKeys = family("jobs", {
       doc: "Entries of a queue that could not be read, newest first; kept until somebody re-drives or discards them.",
       origin: "carillon",
       shared: true,
+      // What could not be read may be anything, such as a text with a code in it.
+      secret: true,
       params: { queue: /.+/ },
     },
   ),

@@ -66,6 +66,9 @@ const SuccessStory = z.object({
 });
 export type SuccessStory = z.output<typeof SuccessStory>;
 
+/** As much of a broken story as says whose it is. */
+const Named = z.object({ sms: z.object({ uid: z.string().max(200) }) });
+
 /** The arguments of a callback: its own, and the story. */
 export const CallbackKwargs = z.looseObject({ data_raw: z.string() });
 
@@ -128,7 +131,12 @@ function jobText({ name, kwargs }: CallbackJob, story: object, now: number): str
 }
 
 function read<T>(schema: z.ZodType<T>, data_raw: string): T {
-  const parsed = schema.safeParse(decodeDataRaw(data_raw));
+  const story = decodeDataRaw(data_raw);
+  const parsed = schema.safeParse(story);
   if (parsed.success) return parsed.data;
-  throw dataRawErrors.bad_data_raw({ message: `data_raw is not about a text: ${z.prettifyError(parsed.error)}` });
+  const named = Named.safeParse(story);
+  const whose = named.success ? ` of ${named.data.sms.uid}` : "";
+  throw dataRawErrors.bad_data_raw({
+    message: `data_raw${whose} is not about a text: ${z.prettifyError(parsed.error)}`,
+  });
 }
