@@ -1,4 +1,4 @@
-import type { EmailMessage, EmailOutcome, EmailProvider, EmailQuota } from "./email.ts";
+import type { EmailMessage, EmailOutcome, EmailProvider, EmailQuota, ProviderSuppressions } from "./email.ts";
 import { type Carried, type ChainContext, ProviderChain, told, unconfigured } from "./provider-chain.ts";
 import type { PushMessage, PushProvider, ReceiptOutcome, TicketOutcome } from "./push.ts";
 import type { SmsFetchOutcome, SmsListOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
@@ -95,6 +95,11 @@ export class EmailChannel implements EmailProvider {
   /** The preferred provider's, since the pace is set for the usual case. */
   async quota(): Promise<EmailQuota | undefined> {
     return this.#chain.providers[0]?.quota();
+  }
+
+  /** Of the first provider that keeps such a list. */
+  get suppressions(): ProviderSuppressions | undefined {
+    return this.#chain.providers.find(({ suppressions }) => suppressions)?.suppressions;
   }
 
   async reset(): Promise<void> {

@@ -46,6 +46,21 @@ export interface EmailQuota {
   readonly sendingEnabled: boolean;
 }
 
+/** An address that a provider writes to no more, for all who share the account. */
+export interface ProviderSuppression {
+  readonly email: string;
+  readonly reason: "Bounce" | "Complaint";
+}
+
+/** A provider's own list of such addresses. Its methods throw what the provider or the network does. */
+export interface ProviderSuppressions {
+  /** What came to the list since then, page by page. */
+  since(time: number): AsyncIterable<readonly ProviderSuppression[]>;
+  add(suppression: ProviderSuppression): Promise<void>;
+  /** Also well when the address was not on the list. */
+  remove(email: string): Promise<void>;
+}
+
 /** Hands mails to the world. `send` never throws for what the provider or the network does. */
 export interface EmailProvider {
   readonly name: string;
@@ -53,6 +68,8 @@ export interface EmailProvider {
   send(message: EmailMessage): Promise<EmailOutcome>;
   /** How much the provider lets us send, remembered for ten minutes; undefined where it does not say. */
   quota(): Promise<EmailQuota | undefined>;
+  /** Where the provider keeps a list of its own. */
+  readonly suppressions?: ProviderSuppressions;
   /** Forgets connections and credentials, so that the next mail starts afresh. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -74,6 +91,7 @@ export function deliverOnlyTo(provider: EmailProvider, allowed: readonly string[
   return {
     name: provider.name,
     hasReceipts: provider.hasReceipts,
+    ...(provider.suppressions ? { suppressions: provider.suppressions } : {}),
     quota: () => provider.quota(),
     reset: () => provider.reset(),
     close: () => provider.close(),

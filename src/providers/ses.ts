@@ -10,6 +10,7 @@ import {
   QUOTA_LIFE,
 } from "./email.ts";
 import { cameBeforeTheRequest, errorText, extraOf } from "./failure.ts";
+import { SesSuppressions } from "./ses-suppressions.ts";
 
 export interface SesOptions {
   readonly region: string;
@@ -49,6 +50,7 @@ const CONNECTION_CODE = /^(E[A-Z_]+|CERT_.*|UND_ERR_.*|.*_CERT.*|ERR_(TLS|SSL)_.
 export class SesEmail implements EmailProvider {
   readonly name = "ses";
   readonly hasReceipts = true;
+  readonly suppressions = new SesSuppressions((send) => this.#inTime((signal) => send(this.#open(), signal)));
   readonly #options: SesOptions;
   #client: SESv2Client | undefined;
   #quota: { readonly value: EmailQuota; readonly until: number } | undefined;

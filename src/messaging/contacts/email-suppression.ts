@@ -89,7 +89,12 @@ export async function suppressEmailsIn(
 export async function unsuppressEmails(
   ctx: ContactContext,
   which: { readonly uids: readonly string[] } | { readonly emails: readonly string[] },
-  options: { readonly only?: EmailReason; readonly ifAdded?: AddedReason } = {},
+  options: {
+    readonly only?: EmailReason;
+    readonly ifAdded?: AddedReason;
+    /** What else belongs to it, in the same transaction. */
+    readonly also?: (tx: ContactTransaction, freed: readonly string[]) => Promise<void>;
+  } = {},
 ): Promise<readonly string[]> {
   const named =
     "uids" in which
@@ -102,6 +107,7 @@ export async function unsuppressEmails(
     const freed = rows.map(({ email_address }) => email_address);
     if (freed.length > 0)
       change.reach("email", await ownersOfEmails(tx, freed), { ifAdded: options.ifAdded ?? "email_added" });
+    if (freed.length > 0) await options.also?.(tx, freed);
     return freed;
   });
 }

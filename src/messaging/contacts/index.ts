@@ -2,7 +2,7 @@ import { domain } from "../../domain.ts";
 import { errors } from "./errors.ts";
 import { onUserDeleting, onUserMerging } from "./hooks.ts";
 import { invariants } from "./invariants.ts";
-import { runners } from "./jobs.ts";
+import { recurring, runners } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
@@ -18,6 +18,7 @@ export const contacts = domain({
   migrations,
   stats: [contactMethodStats],
   runners,
+  recurring,
   routes,
   invariants,
   onUserDeleting,

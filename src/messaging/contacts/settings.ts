@@ -21,6 +21,10 @@ export const settings = {
     unit: "days",
     doc: "how long a passing bounce counts against its address",
   }),
+  syncSuppressions: kinds.flag("email.syncSuppressions", {
+    default: true,
+    doc: "whether bounces and complaints are exchanged every night with the list that the provider of email keeps for the account, where it keeps one",
+  }),
   emailsPerUser: kinds.integer("contacts.emailsPerUser", {
     default: 5,
     min: 1,

@@ -4,9 +4,11 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
+import type { ContactTransaction } from "./change.ts";
 import { EmailAddress } from "./email-address.ts";
 import { suppressEmails, unsuppressEmails } from "./email-suppression.ts";
 import { errors } from "./errors.ts";
+import { liftAtProvider } from "./jobs.ts";
 import { listEmailFailures, listSuppressedEmails, listSuppressedPhones } from "./listing.ts";
 import { toE164 } from "./phone-number.ts";
 import { suppressPhones, unsuppressPhones } from "./phone-suppression.ts";
@@ -131,9 +133,15 @@ function emailRoutes(base: string): readonly Route<Context>[] {
       path: `${base}/{uid}`,
       access: "admin",
       summary: "Lift the suppression of an email address",
+      description: "Also takes it off the list that the provider keeps for the account, if it keeps one.",
       schemas: { params: z.object({ uid: z.string().regex(/^crl_se_[\w-]{22}$/) }) },
       async handle(ctx, { params }) {
-        const freed = await unsuppressEmails(ctx, { uids: [params.uid] });
+        // The provider's own list follows in a job that comes with the commit: it may be away just now.
+        const also = ctx.providers.email?.suppressions
+          ? (tx: ContactTransaction, emails: readonly string[]) =>
+              ctx.jobs.enqueueIn(tx as never, liftAtProvider, { emails: [...emails] })
+          : undefined;
+        const freed = await unsuppressEmails(ctx, { uids: [params.uid] }, { also });
         if (freed.length === 0) throw errors.suppression_not_found();
         return { status: 204 };
       },
