@@ -100,10 +100,10 @@ test("without settings nothing is sent, unless somebody stands in", async () => 
 
 test("real clients pointed at the simulated providers stand in for a channel each", async () => {
   const sandbox = await Sandbox.start({ clock: ctx.clock, log: ctx.log, publicUrl: server.url });
-  const clients = await sandboxClients(
-    { url: sandbox.url, twilio: SANDBOX_TWILIO },
-    { ...surroundings(), userAgent: "t" },
-  );
+  const clients = sandboxClients(() => ({ url: sandbox.url, twilio: SANDBOX_TWILIO }), {
+    ...surroundings(),
+    userAgent: "t",
+  });
   const providers = await open(new Config([]), clients);
   const [push] = await providers.push.send([{ to: "ExponentPushToken[a]", title: "t", body: "b" }]);
   expect(push).toMatchObject({ ok: true, provider: "expo" });

@@ -3,6 +3,7 @@ import { defineErrors } from "../kernel/errors.ts";
 import type { ExpoSimulator } from "./expo.ts";
 import type { SandboxMessage } from "./inbox.ts";
 import { TWILIO_ENDS } from "./knobs.ts";
+import { isLoopback } from "./loopback.ts";
 import type { SesSimulator } from "./ses.ts";
 import type { TwilioSimulator } from "./twilio.ts";
 
@@ -117,13 +118,17 @@ export async function perform(
   }
 }
 
-/** Only the house itself is called: a mail may name any address, and the sandbox is nobody's messenger. */
+/**
+ * Only the house itself is called: a mail may name any address, and the sandbox is nobody's messenger. Addresses of this
+ * machine mean the house, wherever it listens today.
+ */
 async function unsubscribe(stage: Stage, { mail }: SandboxMessage): Promise<{ answered: number | null }> {
   const url = mail?.one_click_url;
   if (!url) throw actionErrors.sandbox_action_unfit({ message: "The mail offers no one-click unsubscription." });
-  if (new URL(url).origin !== new URL(stage.publicUrl).origin)
+  const { origin, hostname, pathname, search } = new URL(url);
+  if (origin !== new URL(stage.publicUrl).origin && !isLoopback(hostname))
     throw actionErrors.sandbox_action_unfit({ message: "The mail's unsubscription leads out of this house." });
-  const response = await fetch(url, {
+  const response = await fetch(new URL(`${pathname}${search}`, stage.publicUrl), {
     method: "POST",
     body: new URLSearchParams({ "List-Unsubscribe": "One-Click" }),
     redirect: "manual",

@@ -14,7 +14,7 @@ import { verifyTwilioSignature } from "../providers/twilio-signature.ts";
 import { sandboxClients } from "./clients.ts";
 import type { SesKnobs, TwilioKnobs } from "./knobs.ts";
 import { TOPIC_ARN } from "./sns.ts";
-import { type Caught, openStage, type Stage } from "./stage.fixture.ts";
+import { type Caught, openCatcher, openStage, type Stage } from "./stage.fixture.ts";
 
 /** The clients that talk to the real providers, each against its simulator: neither may notice that the other is ours. */
 const common = (stage: Stage) => ({
@@ -114,7 +114,14 @@ emailConformance("the SMTP client at the sandbox", {
 it("clients that are pointed at the sandbox reach its inbox by every channel", async () => {
   const stage = await openStage({ secrets: { expoAccessToken: "s3cret" } });
   const { url, twilio, inbox } = stage.sandbox;
-  const clients = await sandboxClients({ url, twilio: twilio.account, expoAccessToken: "s3cret" }, common(stage));
+  const gone = await openCatcher();
+  await gone.close();
+  const address = { url: gone.url, twilio: twilio.account, expoAccessToken: "s3cret" };
+  const clients = sandboxClients(() => address, common(stage));
+  // Nobody is there yet; the sandbox turns up elsewhere, and the same clients follow it.
+  expect(await clients.sms[0]!.create({ to: "+12025550100", body: "Hi" })).toMatchObject({ untaken: true });
+  expect(await clients.email[0]!.send(testMail("ada@example.com"))).toMatchObject({ untaken: true });
+  address.url = url;
   await clients.push[0]!.send([{ to: "ExponentPushToken[a]", title: "Hi", body: "there", channelId: "default" }]);
   await clients.sms[0]!.create({ to: "+12025550100", body: "Hi there" });
   await clients.email[0]!.send(testMail("ada@example.com"));

@@ -29,8 +29,10 @@ export interface SandboxOptions {
   /** 0 takes any free one. */
   readonly port?: number;
   readonly smtpPort?: number;
-  /** Where the house answers: webhooks are posted below it. */
+  /** Where the house answers: webhooks are posted below it. `moveHouse` changes it. */
   readonly publicUrl: string;
+  /** Texts that name no address for their status are reported to the house, as a messaging service can be told to. */
+  readonly reportsTexts?: boolean;
   readonly secrets?: SandboxSecrets;
   /** The same seed and the same requests give the same ids and the same faults. */
   readonly seed?: number;
@@ -55,18 +57,22 @@ export const SANDBOX_TWILIO: TwilioAccount = {
 export class Sandbox {
   readonly url: string;
   readonly smtpUrl: string;
-  readonly publicUrl: string;
   readonly expo: ExpoSimulator;
   readonly twilio: TwilioSimulator;
   readonly ses: SesSimulator;
   readonly inbox: Inbox;
   readonly knobs: Knobs;
+  readonly #house: { url: string };
   readonly #closing: () => Promise<void>;
 
-  private constructor(parts: Omit<Sandbox, "act" | "close">, closing: () => Promise<void>) {
+  private constructor(
+    parts: Pick<Sandbox, "url" | "smtpUrl" | "expo" | "twilio" | "ses" | "inbox" | "knobs">,
+    house: { url: string },
+    closing: () => Promise<void>,
+  ) {
     this.url = parts.url;
     this.smtpUrl = parts.smtpUrl;
-    this.publicUrl = parts.publicUrl;
+    this.#house = house;
     this.expo = parts.expo;
     this.twilio = parts.twilio;
     this.ses = parts.ses;
@@ -79,7 +85,7 @@ export class Sandbox {
     const { clock, log, host = "127.0.0.1", secrets = {}, seed = 1, subscribing = "at start" } = options;
     if (!isLoopback(host))
       throw sandboxErrors.sandbox_must_be_local({ message: `The sandbox cannot listen on ${host}.` });
-    const publicUrl = options.publicUrl.replace(/\/+$/, "");
+    const house = { url: bare(options.publicUrl) };
     const agenda = new Agenda(clock, log);
     const knobs = new Knobs();
     const inbox = new Inbox(clock, options.keep);
@@ -89,14 +95,15 @@ export class Sandbox {
     const topic = new SnsTopic({
       ...parts(1),
       ownUrl: () => address.url,
-      endpoint: `${publicUrl}/api/1/emails/sns-mail`,
+      endpoint: () => `${house.url}/api/1/emails/sns-mail`,
       subscribing,
     });
     const expo = new ExpoSimulator({ ...parts(2), accessToken: secrets.expoAccessToken });
     const twilio = new TwilioSimulator({
       ...parts(3),
       account: secrets.twilio ?? SANDBOX_TWILIO,
-      inboundUrl: `${publicUrl}/api/1/sms/inbound_webhook`,
+      inboundUrl: () => `${house.url}/api/1/sms/inbound_webhook`,
+      statusUrl: () => (options.reportsTexts ? `${house.url}/api/1/sms/webhook` : undefined),
     });
     const ses = new SesSimulator({ ...parts(4), topic });
     const answering = [expo, twilio, ses].map((part) => part.answer.bind(part));
@@ -113,11 +120,21 @@ export class Sandbox {
       const closing = async () => {
         await Promise.all([agenda.close(), server.close(), smtp.close()]);
       };
-      return new Sandbox({ url: server.url, smtpUrl: smtp.url, publicUrl, expo, twilio, ses, inbox, knobs }, closing);
+      const { url } = server;
+      return new Sandbox({ url, smtpUrl: smtp.url, expo, twilio, ses, inbox, knobs }, house, closing);
     } catch (error) {
       await server.close();
       throw error;
     }
+  }
+
+  get publicUrl(): string {
+    return this.#house.url;
+  }
+
+  /** The house answers elsewhere from now on: it is only known once it listens. */
+  moveHouse(publicUrl: string): void {
+    this.#house.url = bare(publicUrl);
   }
 
   /** Lets something happen to a message that was sent. */
@@ -129,3 +146,5 @@ export class Sandbox {
     return this.#closing();
   }
 }
+
+const bare = (url: string) => url.replace(/\/+$/, "");

@@ -108,9 +108,12 @@ it("the mail server takes anybody, unless credentials are set", async () => {
 
 it("a mail is unsubscribed from with one click, at this house only", async () => {
   await send({ unsubscribe: `${stage.house.url}/api/1/u/t` });
-  await send({ unsubscribe: "http://127.0.0.1:1/elsewhere" });
+  await send({ unsubscribe: "https://elsewhere.example/api/1/u/t" });
   await send();
-  const [here, elsewhere, nowhere] = stage.sandbox.inbox.all();
+  await send({ unsubscribe: "http://127.0.0.1:1/api/1/u/moved?x=1" });
+  const [here, elsewhere, nowhere, moved] = stage.sandbox.inbox.all();
+  expect(await stage.sandbox.act(moved!, { action: "unsubscribe" })).toEqual({ answered: 200 });
+  expect(stage.house.caught.at(-1)).toMatchObject({ path: "/api/1/u/moved?x=1" });
   expect(await stage.sandbox.act(here!, { action: "unsubscribe" })).toEqual({ answered: 200 });
   expect(stage.house.caught.at(-1)).toMatchObject({ path: "/api/1/u/t", body: "List-Unsubscribe=One-Click" });
   for (const message of [elsewhere!, nowhere!])

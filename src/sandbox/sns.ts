@@ -56,7 +56,7 @@ export class SnsTopic {
   readonly #knobs: Knobs;
   readonly #random: () => number;
   readonly #ownUrl: () => string;
-  readonly #endpoint: string;
+  readonly #endpoint: () => string;
   readonly #subscribing: Subscribing;
   #handshake: Promise<void> | undefined;
   #token: string | undefined;
@@ -69,7 +69,7 @@ export class SnsTopic {
     knobs: Knobs;
     random: () => number;
     ownUrl: () => string;
-    endpoint: string;
+    endpoint: () => string;
     subscribing: Subscribing;
   }) {
     this.#clock = plan.clock;
@@ -150,7 +150,7 @@ export class SnsTopic {
       Token: token,
     });
     for (let knock = 0; knock < KNOCKS; knock++) {
-      const status = await callWebhook(this.#agenda, this.#endpoint, letter.body, letter.headers);
+      const status = await callWebhook(this.#agenda, this.#endpoint(), letter.body, letter.headers);
       if (this.#confirmed || (status !== null && status < 500 && status !== 429)) return;
       if (!(await this.#agenda.pause(status === null ? KNOCK_SECONDS : RETRY_SECONDS))) return;
     }
@@ -177,9 +177,9 @@ export class SnsTopic {
   }
 
   async #post(letter: Letter, attempt: number): Promise<void> {
-    const at = this.#clock.now();
-    const answered = await callWebhook(this.#agenda, this.#endpoint, letter.body, letter.headers);
-    letter.about?.webhooks.push({ kind: letter.kind, url: this.#endpoint, at, answered });
+    const [at, url] = [this.#clock.now(), this.#endpoint()];
+    const answered = await callWebhook(this.#agenda, url, letter.body, letter.headers);
+    letter.about?.webhooks.push({ kind: letter.kind, url, at, answered });
     const mayPass = answered === null || answered >= 500 || answered === 429;
     if (!mayPass || attempt >= RETRIES) return;
     const id = letter.headers["x-amz-sns-message-id"];

@@ -59,7 +59,8 @@ export class TwilioSimulator {
   readonly #knobs: Knobs;
   readonly #inbox: Inbox;
   readonly #random: () => number;
-  readonly #inboundUrl: string;
+  readonly #inboundUrl: () => string;
+  readonly #statusUrl: () => string | undefined;
   readonly #gauge: Gauge;
   readonly #callbacks: TwilioCallbacks;
   readonly #path: string;
@@ -72,7 +73,9 @@ export class TwilioSimulator {
     inbox: Inbox;
     random: () => number;
     account: TwilioAccount;
-    inboundUrl: string;
+    inboundUrl: () => string;
+    /** Where the messaging service reports texts that name no address of their own. */
+    statusUrl: () => string | undefined;
   }) {
     this.account = plan.account;
     this.#clock = plan.clock;
@@ -81,6 +84,7 @@ export class TwilioSimulator {
     this.#inbox = plan.inbox;
     this.#random = plan.random;
     this.#inboundUrl = plan.inboundUrl;
+    this.#statusUrl = plan.statusUrl;
     this.#gauge = new Gauge(plan.clock, 1);
     this.#callbacks = new TwilioCallbacks({ ...plan, authToken: plan.account.authToken });
     this.#path = `/2010-04-01/Accounts/${plan.account.accountSid}/Messages`;
@@ -138,14 +142,15 @@ export class TwilioSimulator {
       moments: [{ status: "received", at }],
       fields: {},
     });
-    const answered = await this.#callbacks.post(this.#inboundUrl, {
+    const url = this.#inboundUrl();
+    const answered = await this.#callbacks.post(url, {
       ...this.#identity(sid, { from, to }),
       SmsStatus: "received",
       Body: body,
       NumMedia: "0",
       NumSegments: "1",
     });
-    message.webhooks.push({ kind: "inbound", url: this.#inboundUrl, at, answered });
+    message.webhooks.push({ kind: "inbound", url, at, answered });
     return answered;
   }
 
@@ -174,7 +179,7 @@ export class TwilioSimulator {
     const service = form.get("MessagingServiceSid");
     const refused = this.#refusal(to, body, form.get("From") ?? service);
     if (refused !== undefined) return twilioError(400, refused);
-    const callback = form.get("StatusCallback");
+    const callback = form.get("StatusCallback") ?? this.#statusUrl();
     const moments = this.#walk(to);
     const message = this.#inbox.add({
       channel: "sms",

@@ -4,7 +4,7 @@ import { domains } from "../domains.ts";
 import { withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
 import { startDeployments } from "../infrastructure/deployments/service.ts";
-import { sandboxAddress, standsIn } from "../infrastructure/sandbox/service.ts";
+import { houseAnswersAt, sandboxAddress, standsIn } from "../infrastructure/sandbox/service.ts";
 import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Config } from "../kernel/config.ts";
@@ -134,7 +134,7 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     // What was reported at the end should still arrive.
     undo.push(() => alerts.settled());
     const client = { clock, log: options.log, userAgent: `carillon/${version()}` };
-    const standIns = standsIn(config) ? await sandboxClients(sandboxAddress(config), client) : {};
+    const standIns = standsIn(config) ? sandboxClients(() => sandboxAddress(config), client) : {};
     const providers = await openProviders(
       config,
       { ...client, alerts, redis: redis.connection, dataDirectory: folders.root },
@@ -215,6 +215,7 @@ export async function openHouse(options: OpenOptions): Promise<House> {
     undo.push(rest);
     await worker?.start();
     const url = await server?.answer();
+    if (url !== undefined) houseAnswersAt(ctx, url);
     const deployments = await startDeployments(ctx, {
       repos: [...(roles.web ? ["backend"] : []), ...(roles.worker ? ["jobs"] : [])],
       directory: dataFolders(ctx.config).root,

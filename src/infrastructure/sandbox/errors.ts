@@ -19,6 +19,11 @@ export const errors = {
       doc: "The inbox holds no such message.",
       hint: "It keeps the newest ones only; list them to see which.",
     },
+    sandbox_knob_unknown: {
+      status: 422,
+      doc: "There is no such knob, or it does not take such a value.",
+      hint: "The names and values are those that GET /api/1/sandbox/knobs shows.",
+    },
     sandbox_not_allowed: {
       status: 500,
       doc: "Simulated providers are in use where others could meet them.",

@@ -1,48 +1,10 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
-import type { Context } from "../../jobs/context.ts";
-import type { RouteRequest, RouteSchemas } from "../../kernel/route.ts";
-import { MessageAction } from "../../sandbox/actions.ts";
-import { CHANNELS } from "../../sandbox/inbox.ts";
 import { KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
-import { isLoopback } from "../../sandbox/loopback.ts";
 import { TOPIC_ARN } from "../../sandbox/sns.ts";
 import { errors } from "./errors.ts";
-import { detailOf, MessageDetail, MessageSummary, summaryOf } from "./message-view.ts";
-import { sandboxOf } from "./service.ts";
-
-const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip"];
-
-/**
- * Only callers on this machine get through. A proxy on the machine would make strangers look local, and a web page that
- * a developer visits could call loopback addresses by a name of its own; both are told by their headers.
- */
-function stageOf(ctx: Context, { caller, headers }: Pick<RouteRequest<RouteSchemas>, "caller" | "headers">) {
-  const named = URL.canParse(`http://${headers.host}`) ? new URL(`http://${headers.host}`).hostname : "";
-  const origin = headers.origin;
-  const fromHere = origin === undefined || (URL.canParse(origin) && isLoopback(new URL(origin).hostname));
-  const direct = FORWARDED.every((header) => headers[header] === undefined);
-  if (!isLoopback(caller.address) || !direct || !isLoopback(named) || !fromHere) throw errors.sandbox_only_local();
-  return sandboxOf(ctx);
-}
-
-function messageOf(ctx: Context, request: RouteRequest<{ params: typeof ById }>) {
-  const sandbox = stageOf(ctx, request);
-  const message = sandbox.inbox.get(request.params.id);
-  if (!message) throw errors.sandbox_message_unknown();
-  return { sandbox, message };
-}
-
-const ById = z.object({ id: z.string().max(64) });
-const Filter = z.object({
-  channel: z.enum(CHANNELS).optional(),
-  to: z.string().max(320).optional().meta({ description: "A part of the receiver's address" }),
-  subject: z.string().max(998).optional(),
-  since: z.coerce.number().optional().meta({ description: "Unix seconds; only later ones" }),
-});
-const Answered = z.object({
-  answered: z.number().nullable().meta({ description: "What the called webhook answered; null: nothing, or not yet" }),
-});
+import { Answered, inboxRoutes } from "./inbox-routes.ts";
+import { stageOf } from "./local-callers.ts";
 
 export const routes = [
   route({
@@ -86,97 +48,8 @@ export const routes = [
       };
     },
   }),
-  route({
-    method: "GET",
-    path: "/api/1/sandbox/messages",
-    access: "public",
-    summary: "What was sent to the simulated providers, newest first",
-    schemas: { query: Filter.extend({ limit: z.coerce.number().int().min(1).max(1000).default(50) }) },
-    responses: { 200: z.object({ items: z.array(MessageSummary) }) },
-    handle: (ctx, request) => {
-      const { inbox } = stageOf(ctx, request);
-      return { status: 200, body: { items: inbox.list(request.query).map((message) => summaryOf(inbox, message)) } };
-    },
-  }),
-  route({
-    method: "DELETE",
-    path: "/api/1/sandbox/messages",
-    access: "public",
-    summary: "Empty the inbox",
-    handle: (ctx, request) => {
-      stageOf(ctx, request).inbox.clear();
-      return { status: 204 };
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/api/1/sandbox/messages/wait",
-    access: "public",
-    summary: "The newest message that fits, as soon as there is one; 204 when there is none in time",
-    schemas: { query: Filter.extend({ timeout: z.coerce.number().min(0).max(60).default(30) }) },
-    responses: { 200: MessageDetail },
-    handle: async (ctx, request) => {
-      const { inbox } = stageOf(ctx, request);
-      const { timeout, ...filter } = request.query;
-      const message = await inbox.wait(filter, timeout);
-      return message ? { status: 200, body: detailOf(inbox, message) } : { status: 204 };
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/api/1/sandbox/messages/{id}",
-    access: "public",
-    summary: "One message with everything that happened to it",
-    schemas: { params: ById },
-    responses: { 200: MessageDetail },
-    handle: (ctx, request) => {
-      const { sandbox, message } = messageOf(ctx, request);
-      return { status: 200, body: detailOf(sandbox.inbox, message) };
-    },
-  }),
-  route({
-    method: "DELETE",
-    path: "/api/1/sandbox/messages/{id}",
-    access: "public",
-    summary: "Take one message out of the inbox",
-    schemas: { params: ById },
-    handle: (ctx, request) => {
-      const { sandbox, message } = messageOf(ctx, request);
-      sandbox.inbox.remove(message.id);
-      return { status: 204 };
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/api/1/sandbox/messages/{id}/raw",
-    access: "public",
-    summary: "A mail as it was sent, to save and open in a mail program",
-    schemas: { params: ById },
-    handle: (ctx, request) => {
-      const { message } = messageOf(ctx, request);
-      if (!message.raw) throw errors.sandbox_message_unknown({ message: "Only mail has a raw form." });
-      return {
-        status: 200,
-        body: message.raw,
-        headers: {
-          "content-type": "message/rfc822",
-          "content-disposition": `attachment; filename="${message.id}.eml"`,
-        },
-      };
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/api/1/sandbox/messages/{id}/actions",
-    access: "public",
-    summary: "Let something happen to a message: a reply, a delivery, a bounce, a complaint, a failure",
-    schemas: { params: ById, body: MessageAction },
-    responses: { 200: Answered },
-    handle: async (ctx, request) => {
-      const { sandbox, message } = messageOf(ctx, request);
-      return { status: 200, body: await sandbox.act(message, request.body) };
-    },
-  }),
+  ...inboxRoutes("/api/1/sandbox/messages"),
+  ...inboxRoutes("/sandbox/api/inbox"),
   route({
     method: "POST",
     path: "/api/1/sandbox/sms/inbound",
@@ -219,5 +92,22 @@ export const routes = [
     summary: "Let everything work again",
     responses: { 200: KnobSettings },
     handle: (ctx, request) => ({ status: 200, body: stageOf(ctx, request).knobs.reset() }),
+  }),
+  route({
+    method: "PUT",
+    path: "/sandbox/api/{provider}/faults",
+    access: "public",
+    summary: "Set how one of them misbehaves; what is not named works again",
+    schemas: {
+      params: z.object({ provider: z.enum(["expo", "twilio", "ses"]) }),
+      body: z.record(z.string(), z.unknown()),
+    },
+    responses: { 200: KnobSettings },
+    handle: (ctx, request) => {
+      const { knobs } = stageOf(ctx, request);
+      const { success, data, error } = KnobPatch.safeParse({ [request.params.provider]: request.body });
+      if (!success) throw errors.sandbox_knob_unknown({ message: z.prettifyError(error) });
+      return { status: 200, body: knobs.replace(data) };
+    },
   }),
 ];

@@ -1,7 +1,11 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
-import { Config, type Setting } from "../../kernel/config.ts";
+import { Config, settings as kinds, type Setting } from "../../kernel/config.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
 import { confirmSubscriptions, openCatcher } from "../../sandbox/stage.fixture.ts";
 import { settings as httpSettings } from "../../surfaces/http/settings.ts";
@@ -95,6 +99,25 @@ describe("the inbox over HTTP", () => {
     expect((await call("GET", "/messages")).body).toEqual({ items: [] });
   });
 
+  it("answers under its short address too, and forgets from there", async () => {
+    await text();
+    await mail();
+    const short = async (method: string, path: string, body?: unknown) =>
+      server.call(method, `/sandbox/api/inbox${path}`, { headers: here, body });
+    const since = sandbox.inbox.all()[0]!.at - 1;
+    const listed = JSON.parse((await short("GET", `?to=ada&subject=hi&since=${since}`)).payload);
+    expect(listed.items).toMatchObject([{ subject: "Hi", to: "ada@example.com" }]);
+    const [{ id }] = listed.items;
+    expect(JSON.parse((await short("GET", "/wait?to=ada&timeout=30")).payload)).toMatchObject({ id });
+    const done = await short("POST", `/${id}/actions`, { action: "complain", feedback_type: "abuse" });
+    expect([done.statusCode, JSON.parse(done.payload)]).toEqual([200, { answered: null }]);
+    expect(JSON.parse((await short("GET", `/${id}`)).payload)).toMatchObject({ id, status: "complained" });
+    expect((await short("DELETE", `/${id}`)).statusCode).toBe(204);
+    expect((await short("GET", `/${id}`)).statusCode).toBe(404);
+    expect((await short("DELETE", "")).statusCode).toBe(204);
+    expect(sandbox.inbox.size).toBe(0);
+  });
+
   it("answers a waiting caller as soon as the message is there", async () => {
     const waiting = call("GET", `/messages/wait?to=${encodeURIComponent(PERSON)}&timeout=30`);
     await text();
@@ -152,6 +175,24 @@ describe("the knobs over HTTP", () => {
   });
 });
 
+describe("the faults of one provider over HTTP", () => {
+  const put = (provider: string, body: unknown) =>
+    server.call("PUT", `/sandbox/api/${provider}/faults`, { body, headers: here });
+
+  it("are set as a whole, and a name that is none is refused with the names that there are", async () => {
+    const set = await put("ses", { error: "throttle", fail_next: 2, fault_rates: { "500": 0.1, reset: 0.1 } });
+    expect(JSON.parse(set.payload).ses).toMatchObject({ error: "throttle", fail_next: 2, latency_ms: 0 });
+    expect((await mail()).status).toBe(429);
+    expect(JSON.parse((await put("ses", { latency_ms: 1 })).payload).ses).toMatchObject({
+      fail_next: 0,
+      fault_rates: {},
+    });
+    const refused = await put("twilio", { sunshine: true });
+    expect([refused.statusCode, JSON.parse(refused.payload).type]).toEqual([422, "sandbox_knob_unknown"]);
+    expect((await put("carrier", {})).statusCode).toBe(422);
+  });
+});
+
 describe("who may call the sandbox", () => {
   const status = async (headers: Record<string, string>, from = "127.0.0.1") =>
     (await server.call("GET", "/api/1/sandbox/knobs", { headers, from })).statusCode;
@@ -169,8 +210,8 @@ describe("who may call the sandbox", () => {
   it("find no route open to others", async () => {
     for (const { method, path } of room.routes ?? []) {
       const body =
-        method === "POST" ? { action: "deliver", from: PERSON, body: "x" } : method === "PATCH" ? {} : undefined;
-      const address = path.replace("{id}", "sms-1");
+        method === "POST" ? { action: "deliver", from: PERSON, body: "x" } : /^P/.test(method) ? {} : undefined;
+      const address = path.replace("{id}", "sms-1").replace("{provider}", "ses");
       const { statusCode } = await server.call(method, address, { headers: here, from: "10.1.1.1", body });
       // A body that does not fit is refused before anybody asks where it came from.
       expect([path, [403, 422].includes(statusCode)]).toEqual([path, true]);
@@ -230,6 +271,30 @@ describe("where the sandbox may be used", () => {
     const end = await start(other);
     expect(sandboxOf({ config: other }).twilio.account.authToken).not.toBe(authToken);
     await end();
+  });
+
+  it("is found by other processes where it really answers, as long as its process lives", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "carillon-announced-"));
+    const dataDir = kinds.text("data.dir", { default: "", doc: "a folder" });
+    const here = config(...anyPort, [dataDir, folder]);
+    const end = await start(here);
+    const elsewhere = config([dataDir, folder]);
+    expect(sandboxAddress(elsewhere).url).toBe(sandboxOf({ config: here }).url);
+    const file = join(folder, "sandbox", "address.json");
+    const { url } = JSON.parse(readFileSync(file, "utf8"));
+    const dead = spawnSync("true").pid;
+    for (const content of [
+      JSON.stringify({ url, pid: dead }),
+      JSON.stringify({ url: "?", pid: process.pid }),
+      "half",
+    ]) {
+      writeFileSync(file, content);
+      expect(sandboxAddress(elsewhere).url).toBe("http://127.0.0.1:8790");
+    }
+    writeFileSync(file, JSON.stringify({ url, pid: process.pid }));
+    await end();
+    expect(existsSync(file)).toBe(false);
+    rmSync(folder, { recursive: true });
   });
 
   it("finds other ports when its own are taken", async () => {

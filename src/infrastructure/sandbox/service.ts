@@ -1,11 +1,13 @@
+import { resolve } from "node:path";
 import type { ProcessRoles } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
-import { pushSettings, smsSettings } from "../../providers/settings.ts";
+import { emailSettings, pushSettings, smsSettings } from "../../providers/settings.ts";
 import type { SandboxAddress } from "../../sandbox/clients.ts";
 import { isLoopback } from "../../sandbox/loopback.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { deriveKey } from "../access/service.ts";
+import { announce, announced } from "./announcement.ts";
 import { errors } from "./errors.ts";
 import { settings } from "./settings.ts";
 
@@ -24,10 +26,23 @@ export async function startSandbox(ctx: Context, roles: ProcessRoles): Promise<(
   if (!standsIn(ctx.config) || !roles.web) return async () => {};
   const sandbox = await open(ctx);
   running.set(ctx.config, sandbox);
+  const withdraw = announce(folderOf(ctx.config), sandbox.url);
   return async () => {
     running.delete(ctx.config);
+    withdraw();
     await sandbox.close();
   };
+}
+
+/**
+ * Tells the simulated providers where the house answers, which is certain only now: in development its port may have moved.
+ * The house's webhook is asked at once to confirm its subscription to the topic, unless mails go to a real provider.
+ */
+export function houseAnswersAt(ctx: Context, url: string): void {
+  const sandbox = running.get(ctx.config);
+  if (!sandbox) return;
+  if (ctx.config.get(settings.publicUrl) === undefined) sandbox.moveHouse(url);
+  if (ctx.config.get(emailSettings.provider).length === 0) void sandbox.ses.topic.subscribe();
 }
 
 /** Whether simulated providers take the place of those that the settings do not name. */
@@ -62,20 +77,36 @@ function exposureOf(config: Config): string | undefined {
 }
 
 /**
- * Where the simulated providers answer, for whoever opens clients to them: the ones of this process, else those that the
- * settings promise in the web process of this machine.
+ * Where the simulated providers answer, for whoever opens clients to them: those of this process, else those that another
+ * process of this installation announced, else where the settings promise them.
  */
 export function sandboxAddress(config: Config): SandboxAddress {
-  const key = Buffer.from(deriveKey({ config }, "sandbox-twilio")).toString("hex");
   return {
-    url: running.get(config)?.url ?? `http://127.0.0.1:${config.get(settings.port)}`,
+    url: running.get(config)?.url ?? announced(folderOf(config)) ?? `http://127.0.0.1:${config.get(settings.port)}`,
     expoAccessToken: config.get(pushSettings.expoAccessToken),
-    // The configured account, else one that follows from the root secret, which all processes share.
-    twilio: {
-      accountSid: config.get(smsSettings.twilioAccountSid) ?? `AC${key.slice(0, 32)}`,
-      authToken: config.get(smsSettings.twilioAuthToken) ?? key.slice(32),
-    },
+    twilio: twilioAccount(config),
   };
+}
+
+const accounts = new WeakMap<Config, SandboxAddress["twilio"]>();
+
+/** The configured account, else one that follows from the root secret, which all processes share. */
+function twilioAccount(config: Config): SandboxAddress["twilio"] {
+  const known = accounts.get(config);
+  if (known) return known;
+  const key = Buffer.from(deriveKey({ config }, "sandbox-twilio")).toString("hex");
+  const account = {
+    accountSid: config.get(smsSettings.twilioAccountSid) ?? `AC${key.slice(0, 32)}`,
+    authToken: config.get(smsSettings.twilioAuthToken) ?? key.slice(32),
+  };
+  accounts.set(config, account);
+  return account;
+}
+
+/** Where this installation keeps what belongs to the sandbox; nowhere without a data folder. */
+function folderOf(config: Config): string | undefined {
+  const data = settingNamed(config, "data.dir", "");
+  return data === "" ? undefined : resolve(data, "sandbox");
 }
 
 async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
@@ -87,7 +118,9 @@ async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
     clock,
     log,
     publicUrl: config.get(settings.publicUrl) ?? `http://127.0.0.1:${port}`,
+    // Also for a house that had not confirmed when it was asked at its start.
     subscribing: "at first mail" as const,
+    reportsTexts: true,
     seed: config.get(settings.seed),
     keep: config.get(settings.keep),
     secrets: { twilio, expoAccessToken },
