@@ -17,7 +17,7 @@ import { watchToday } from "./today-gauge.ts";
  * `rooms` gives the whole floor plan; schedule and addresses follow from it, and are made when they are asked for.
  */
 export function statisticsDomain(rooms: Rooms) {
-  const { rotateDays, runners, recurring } = jobsOf(rooms);
+  const { rotateDays, repairRedis, runners, recurring } = jobsOf(rooms);
   return domain({
     name: "statistics",
     keys: [keys],
@@ -29,7 +29,7 @@ export function statisticsDomain(rooms: Rooms) {
       return recurring();
     },
     get routes() {
-      return routesOf(rooms, rotateDays);
+      return routesOf(rooms, rotateDays, repairRedis);
     },
     invariants: invariantsOf(rooms),
     async start(ctx, roles) {

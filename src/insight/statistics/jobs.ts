@@ -12,10 +12,12 @@ import {
 import { lockKeys } from "../../mechanisms/lock/index.ts";
 import { familiesOf, type Rooms } from "./families.ts";
 import { latenessOf } from "./health.ts";
+import { repairPointers } from "./repair.ts";
 
 const NoKwargs = z.strictObject({});
 const Family = z.strictObject({ family: z.string().max(64) });
 export type RotateRunner = Runner<typeof Family>;
+export type RepairRunner = Runner<typeof NoKwargs>;
 
 /** A first run soon after the days are closed, and then every hour, in case that one failed. */
 const SCHEDULES: Readonly<Record<RotationTime, StatisticsSchedule>> = {
@@ -73,9 +75,23 @@ export function jobsOf(rooms: Rooms) {
     },
   });
 
+  const repairRedis: RepairRunner = defineRunner({
+    name: "runners.stats.repair_redis",
+    category: 2,
+    kwargs: NoKwargs,
+    doc: "After Redis lost its data: lets the rotation of each family go on after the last day that SQL has.",
+    async run(ctx) {
+      const repaired = await repairPointers(ctx, familiesOf(rooms));
+      for (const { family, earliest } of repaired)
+        ctx.log.warn({ family, earliest: isoDate(earliest) }, "statistics go on after the last day in SQL");
+      await ctx.progress(`${repaired.length} families go on after their last day in SQL`);
+    },
+  });
+
   return {
     rotateDays,
-    runners: [rotateDays, sweep, forget],
+    repairRedis,
+    runners: [rotateDays, sweep, forget, repairRedis],
     recurring: (): readonly RecurringJob[] => [
       recur(sweep, {}, { seconds: [20] }),
       recur(forget, {}, { hours: [3], minutes: [10], seconds: [0] }),

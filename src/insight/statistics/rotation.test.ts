@@ -215,6 +215,42 @@ describe("what the minute and the day clear up", () => {
   });
 });
 
+describe("after Redis lost its data", () => {
+  const repair = async () => {
+    const runner = room.runners.find(({ name }) => name === "runners.stats.repair_redis")!;
+    await runner.run!(Object.assign(Object.create(house.instance().ctx), { progress: async () => {} }) as never, {});
+  };
+
+  it("a repair lets rotation go on after the last day in SQL, and days that were lost become zeros", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 3);
+    await house.rotate(checkouts);
+    await house.flush();
+    await house.at(FIRST_DAY + 4, 12);
+    await count(ctx);
+    expect(await house.redis.commands.get(checkouts.earliest())).toBe(String(FIRST_DAY + 4));
+    await repair();
+    expect(await house.redis.commands.get(checkouts.earliest())).toBe(String(FIRST_DAY + 1));
+    // A family of which SQL has nothing starts anew.
+    expect(await house.redis.commands.get(visits.earliest())).toBe(String(FIRST_DAY + 4));
+    await house.at(FIRST_DAY + 6, 3);
+    await house.rotate(checkouts);
+    expect((await house.rows(checkouts)).map(({ started }) => started)).toEqual([3, 0, 0, 0, 3]);
+  });
+
+  it("a repair changes nothing where nothing was lost", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 3);
+    await count(ctx, FIRST_DAY + 1);
+    await house.rotate(checkouts);
+    const before = await house.redis.commands.get(checkouts.earliest());
+    await repair();
+    expect(await house.redis.commands.get(checkouts.earliest())).toBe(before);
+  });
+});
+
 describe("the invariants of a family", () => {
   const broken = async () => {
     const { ctx } = house.instance();

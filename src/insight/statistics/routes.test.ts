@@ -36,7 +36,16 @@ it("lists every declared family with its events, breakdowns and addresses", asyn
   const answer = await get("/stats");
   expect(answer.headers["cache-control"]).toBe("private, max-age=60");
   expect(answer.json().items).toEqual([
-    expect.objectContaining({ name: "shop_visits", title: "Visits", held: 1, computed: ["total"], breakdowns: {} }),
+    expect.objectContaining({
+      name: "shop_visits",
+      title: "Visits",
+      held: 1,
+      computed: ["total"],
+      breakdowns: {},
+      charts: expect.objectContaining({
+        plots: [{ title: "Visits", type: "line", series: ["entered", "left", "total"] }],
+      }),
+    }),
     {
       name: "shop:checkouts",
       title: "Checkouts",
@@ -48,7 +57,14 @@ it("lists every declared family with its events, breakdowns and addresses", asyn
       computed: [],
       held: 2,
       table: "shop_checkout_stats",
-      charts: { spans: [30, 90, 182, 365], default: 90 },
+      charts: {
+        spans: [30, 90, 182, 365],
+        default: 90,
+        plots: [
+          { title: "How checkouts end", type: "stacked", series: ["paid", "failed"] },
+          { title: "Why they fail", type: "bars", breakdown: "failed" },
+        ],
+      },
       routes: {
         daily: [
           "/api/1/admin/stats/shop:checkouts/daily",
@@ -63,10 +79,10 @@ it("lists every declared family with its events, breakdowns and addresses", asyn
 });
 
 it("is empty, and not broken, in a house that counts nothing", async () => {
-  const nothing = routesOf(() => [], {} as never);
+  const nothing = routesOf(() => [], {} as never, {} as never);
   const list = nothing.find(({ path }) => path.endsWith("/stats"))!;
   expect(await list.handle(server.ctx, {} as never)).toMatchObject({ status: 200, body: { items: [] } });
-  expect(nothing).toHaveLength(5);
+  expect(nothing).toHaveLength(6);
 });
 
 it("serves a chart compressed to those who take it, plain to others, and not at all to those who have it", async () => {
@@ -130,6 +146,38 @@ it("refuses spans and families that there are not, and names those there are", a
     });
   }
   expect((await server.call("GET", "/api/1/admin/stats")).statusCode).toBe(401);
+});
+
+it("gives a chart as a table to whoever asks for it, under all of its addresses", async () => {
+  await server.ctx.flush();
+  const stats = statsOf(server.ctx).incr(checkouts, "started", { by: 3 });
+  await stats
+    .incr(checkouts, "paid", { by: 2, extra: '=sum("a"),1' })
+    .incr(checkouts, "failed", { by: 4, extra: "bank:no" })
+    .store();
+  server.ctx.clock.jump(2 * 86_400 - 12 * 3600 + 60);
+  const answer = await get("/stats/shop:checkouts/daily?days=30&format=csv");
+  expect(answer.headers).toMatchObject({
+    "content-type": "text/csv; charset=utf-8",
+    "content-disposition": 'attachment; filename="daily_shop_checkouts.csv"',
+    "cache-control": "private, max-age=60, stale-if-error=600",
+  });
+  const lines = answer.body.split("\r\n");
+  expect(lines).toHaveLength(32);
+  expect(lines[0]).toBe(`date,started,paid,failed,"paid:=sum(""a""),1",failed:bank:no`);
+  expect(lines[29]).toBe(`${isoDate(FIRST_DAY - 1)},0,0,0,0,0`);
+  expect(lines[30]).toBe(`${isoDate(FIRST_DAY)},3,2,4,2,4`);
+  const plain = await get("/stats/shop:checkouts/daily?days=30");
+  expect(plain.headers.etag).not.toBe(answer.headers.etag);
+  expect((await get("/shop/daily_checkouts?days=30&format=csv")).body).toBe(answer.body);
+  expect((await get("/stats/shop:checkouts/daily?days=30&format=xml")).statusCode).toBe(422);
+  expect((await get("/stats/shop:checkouts/daily?dayz=30")).statusCode).toBe(422);
+});
+
+it("queues a repair and answers its uid", async () => {
+  const answer = await server.call("POST", "/api/1/admin/stats/repair", { token: server.admin });
+  expect(answer.statusCode).toBe(202);
+  expect(enqueued).toEqual([{ name: "runners.stats.repair_redis", kwargs: {}, jobUid: answer.json().job_uid }]);
 });
 
 it("queues a rotation and answers its uid", async () => {

@@ -6,21 +6,26 @@ import type { Route, RouteReply } from "../../kernel/route.ts";
 import { calendarOf, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { type ChartCopy, unpack } from "./chart-copies.ts";
 import { deskOf } from "./chart-desk.ts";
-import { SPANS } from "./charts.ts";
+import { type Chart, SPANS } from "./charts.ts";
+import { csvOf } from "./csv.ts";
 import { familiesOf, familyNamed, type Rooms } from "./families.ts";
 import { readHealth } from "./health.ts";
-import type { RotateRunner } from "./jobs.ts";
+import type { RepairRunner, RotateRunner } from "./jobs.ts";
 import { readPartial } from "./service.ts";
 
 const ADMIN = "/api/1/admin";
 const PROVISIONAL_SECONDS = 60;
 
 const Named = z.object({ family: z.string().max(64) });
-const Span = z.object({
+const Span = z.strictObject({
   days: z
     .enum(SPANS.map(String) as [string, ...string[]])
     .default("90")
     .meta({ description: "How many days the chart spans" }),
+  format: z
+    .enum(["json", "csv"])
+    .default("json")
+    .meta({ description: "`csv`: a row a day, a column for each event and each key of its breakdown" }),
 });
 const ChartBody = z.looseObject({ labels: z.array(z.string()) });
 const PartialBody = z.looseObject({ today: z.looseObject({}), checked_at: z.number() });
@@ -29,7 +34,7 @@ const Rotation = z.looseObject({ retrieved_for: z.string(), outcome: z.string(),
 const CHART_DOC =
   "`labels` has a date for each day, every event a number for each, `{event}_breakdown` the same for each key of its breakdown; a breakdown that is declared sparse has numbers by the index of the label. Days that may still change are not in it.";
 
-export function routesOf(rooms: Rooms, rotate: RotateRunner): readonly Route<Context>[] {
+export function routesOf(rooms: Rooms, rotate: RotateRunner, repair: RepairRunner): readonly Route<Context>[] {
   const aliases = familiesOf(rooms).flatMap((family) => [
     ...family.alias.daily.map((path) => dailyAlias(family, path)),
     ...family.alias.partial.map((path) => partialAlias(family, path)),
@@ -80,8 +85,7 @@ export function routesOf(rooms: Rooms, rotate: RotateRunner): readonly Route<Con
       description: CHART_DOC,
       schemas: { params: Named, query: Span },
       responses: { 200: ChartBody },
-      handle: (ctx, { params, query, headers }) =>
-        chartReply(ctx, familyNamed(rooms, params.family), Number(query.days), headers),
+      handle: (ctx, { params, query, headers }) => chartReply(ctx, familyNamed(rooms, params.family), query, headers),
     }),
     route({
       method: "GET",
@@ -106,6 +110,18 @@ export function routesOf(rooms: Rooms, rotate: RotateRunner): readonly Route<Con
         return { status: 202, body: { job_uid: jobUid } };
       },
     }),
+    route({
+      method: "POST",
+      path: `${ADMIN}/stats/repair`,
+      access: "admin",
+      summary: "After a Redis that lost its data: let rotation go on where SQL ends",
+      responses: { 202: z.object({ job_uid: z.string() }) },
+      async handle(ctx) {
+        const jobUid = newUid("jp");
+        await ctx.jobs.enqueue(repair, {}, { jobUid });
+        return { status: 202, body: { job_uid: jobUid } };
+      },
+    }),
     ...aliases,
   ];
 }
@@ -119,7 +135,7 @@ function dailyAlias(family: StatsFamily, path: string): Route<Context> {
     description: CHART_DOC,
     schemas: { query: Span },
     responses: { 200: ChartBody },
-    handle: (ctx, { query, headers }) => chartReply(ctx, family, Number(query.days), headers),
+    handle: (ctx, { query, headers }) => chartReply(ctx, family, query, headers),
   });
 }
 
@@ -135,7 +151,7 @@ function partialAlias(family: StatsFamily, path: string): Route<Context> {
 }
 
 function described(family: StatsFamily) {
-  const { name, title, events, held, table, computed, alias } = family;
+  const { name, title, events, held, table, computed, alias, plots } = family;
   const broken = Object.entries(events).filter(([, { by }]) => by !== undefined);
   return {
     name,
@@ -145,7 +161,7 @@ function described(family: StatsFamily) {
     computed,
     held,
     table,
-    charts: { spans: SPANS, default: 90 },
+    charts: { spans: SPANS, default: 90, plots },
     routes: {
       daily: [`${ADMIN}/stats/${name}/daily`, ...alias.daily.map((path) => ADMIN + path)],
       partial: [`${ADMIN}/stats/${name}/partial`, ...alias.partial.map((path) => ADMIN + path)],
@@ -156,14 +172,28 @@ function described(family: StatsFamily) {
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-async function chartReply(ctx: Context, family: StatsFamily, days: number, headers: Headers): Promise<RouteReply> {
-  const copy = await deskOf(ctx).chart(family, days);
+async function chartReply(
+  ctx: Context,
+  family: StatsFamily,
+  { days, format }: z.output<typeof Span>,
+  headers: Headers,
+): Promise<RouteReply> {
+  const copy = await deskOf(ctx).chart(family, Number(days));
   const common = {
-    etag: copy.etag,
+    etag: format === "csv" ? copy.etag.replace(/"$/, '-csv"') : copy.etag,
     vary: "accept-encoding",
     "cache-control": `private, max-age=${maxAge(ctx, copy)}, stale-if-error=600`,
   };
-  if (knows(headers["if-none-match"], copy.etag)) return { status: 304, headers: common };
+  if (knows(headers["if-none-match"], common.etag)) return { status: 304, headers: common };
+  if (format === "csv") {
+    const body = csvOf(JSON.parse(unpack(copy.blob)!.toString("utf8")) as Chart);
+    const disposition = `attachment; filename="${family.cachePrefix}.csv"`;
+    return {
+      status: 200,
+      headers: { ...common, "content-type": "text/csv; charset=utf-8", "content-disposition": disposition },
+      body,
+    };
+  }
   const type = { ...common, "content-type": "application/json; charset=utf-8" };
   return takesGzip(headers["accept-encoding"])
     ? { status: 200, headers: { ...type, "content-encoding": "gzip" }, body: copy.blob }

@@ -35,6 +35,10 @@ export const checkouts = dailyStats({
   table: "shop_checkout_stats",
   events: { started: {}, paid: { by: "{currency}" }, failed: { by: "{provider}:{code}", sparse: true } },
   held: 2,
+  plots: [
+    { title: "How checkouts end", type: "stacked", series: ["paid", "failed"] },
+    { title: "Why they fail", type: "bars", breakdown: "failed" },
+  ],
   alias: { daily: ["/shop/daily_checkouts", "/shop/checkout_stats"], partial: "/shop/partial_checkout_stats" },
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { Catalogue } from "../../kernel/keyspace/index.ts";
 import { migrate } from "../../kernel/sql/index.ts";
-import { calendarOf, dailyStats, datedCounterMigrations, readCounts, rotate, statsOf } from "./index.ts";
+import { calendarOf, dailyStats, datedCounterMigrations, type Plot, readCounts, rotate, statsOf } from "./index.ts";
 
 const orders = dailyStats({
   family: "cafe:orders",
@@ -80,4 +80,17 @@ it("a breakdown is demanded and refused by types, and one that is missing all th
   const today = calendarOf(ctx).unixDate(ctx.clock.now());
   expect(await ctx.redis.commands.hgetall(orders.extra(today, "served"))).toEqual({ __missing__: "1" });
   expect(await ctx.redis.commands.exists(orders.extra(today, "taken"))).toBe(0);
+});
+
+it("what pages draw of a family is checked, and every breakdown is drawn when nothing is said", () => {
+  const plan = { family: "drawn", keysFamily: "shop", title: "Drawn", table: "drawn_stats", held: 1 } as const;
+  const events = { made: {}, lost: { by: "{why}" } } as const;
+  expect(dailyStats({ ...plan, events }).plots).toEqual([
+    { title: "Drawn", type: "line", series: ["made", "lost"] },
+    { title: "Drawn: lost", type: "stacked", breakdown: "lost" },
+  ]);
+  const draw = (plot: object) => () =>
+    dailyStats({ ...plan, events, plots: [{ title: "P", type: "line", ...plot } as Plot] });
+  expect(draw({ series: ["made", "gone"] })).toThrow('drawn: "P" draws gone, which it has not');
+  expect(draw({ breakdown: "made" })).toThrow('drawn: "P" draws made, which it has not');
 });

@@ -12,6 +12,7 @@ import {
   type EventPlan,
 } from "./daily-stats.ts";
 import { dailyKeys } from "./keys-daily.ts";
+import { type Plot, plotsOf } from "./plots.ts";
 import { REMEMBERED } from "./rotate.ts";
 
 type Events = Readonly<Record<string, EventPlan>>;
@@ -35,6 +36,8 @@ export interface StatsFamilyPlan<E extends Events> extends Holding {
   readonly events: E;
   /** Sums that are the same once a day is over: checked when it is stored. */
   readonly balances?: readonly Balance<string & keyof E>[];
+  /** What pages draw of it; by default all events as lines, and each breakdown. */
+  readonly plots?: readonly Plot[];
   /** The word on the channel where charts are told; default the family's name, false: they are not told. */
   readonly channel?: string | false;
   /** Before the dates in the name of a cached chart; default `daily_` and the family's name. */
@@ -61,6 +64,7 @@ export interface StatsFamily<E extends Events = Events> extends DailyStats<E> {
   readonly cachePrefix: string;
   readonly alias: { readonly daily: readonly string[]; readonly partial: readonly string[] };
   readonly rotation: RotationTime;
+  readonly plots: readonly Plot[];
   /** The names of the columns that are looked up. */
   readonly computed: readonly string[];
   /** The steps of its table. */
@@ -114,6 +118,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     cachePrefix: plan.cachePrefix ?? `daily_${plan.family.replaceAll(":", "_")}`,
     alias: { daily: [plan.alias?.daily ?? []].flat(), partial: [plan.alias?.partial ?? []].flat() },
     rotation,
+    plots: plotsOf(plan.family, plan.events, computed, plan.plots, plan.title),
     computed,
     migrations: tableSteps(plan.table, plan.events, computed),
   };

@@ -24,6 +24,7 @@ export { applyDeltas, type StagedDelta, stageDeltas, sweepDeltas } from "./delta
 export { dailyStats, type RotationTime, type StatsFamily, type StatsFamilyPlan } from "./family.ts";
 export { datedCounterKeys } from "./keys.ts";
 export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";
+export type { Plot } from "./plots.ts";
 export { type DayCounts, type ReadCounts, readCounts, readDayAsIs } from "./read.ts";
 export {
   forgetRotations,

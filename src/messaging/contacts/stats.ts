@@ -10,7 +10,7 @@ export const contactMethodStats = dailyStats({
   held: 2,
   origin: "documented",
   alias: {
-    daily: "/contact_methods/daily_contact_methods",
+    daily: ["/contact_methods/contact_method_stats", "/contact_methods/daily_contact_methods"],
     partial: "/contact_methods/partial_contact_method_stats",
   },
   events: {

@@ -10,6 +10,12 @@ export const emailSendStats = dailyStats({
   origin: "documented",
   channel: "email_send",
   cachePrefix: "daily_email_send",
+  plots: [
+    { title: "From the queue to the provider", type: "line", series: ["queued", "attempted", "templated", "accepted"] },
+    { title: "Mails by template", type: "stacked", breakdown: "accepted" },
+    { title: "Failures that stay", type: "stacked", breakdown: "failed_permanently" },
+    { title: "Failures that pass", type: "stacked", breakdown: "failed_transiently" },
+  ],
   alias: { daily: "/email/daily_email_send", partial: "/email/partial_email_send_stats" },
   events: {
     queued: {},
@@ -33,6 +39,10 @@ export const emailEventStats = dailyStats({
   origin: "documented",
   channel: "email_events",
   cachePrefix: "daily_email_events",
+  plots: [
+    { title: "What became of mails", type: "stacked", series: ["succeeded", "bounced", "complaint"] },
+    { title: "Bounces by kind", type: "stacked", breakdown: "bounced" },
+  ],
   alias: { daily: "/email/daily_email_events", partial: "/email/partial_email_event_stats" },
   events: {
     attempted: { by: "{found}" },
@@ -53,6 +63,21 @@ export const emailWebhookStats = dailyStats({
   keep: 604_800,
   origin: "documented",
   channel: false,
+  plots: [
+    { title: "How webhooks were taken", type: "line", series: ["received", "verified", "accepted"] },
+    {
+      title: "Why webhooks were refused",
+      type: "stacked",
+      series: [
+        "unprocessable",
+        "signature_missing",
+        "signature_invalid",
+        "body_read_error",
+        "body_max_size_exceeded",
+        "body_parse_error",
+      ],
+    },
+  ],
   alias: { daily: "/email/daily_email_webhooks", partial: "/email/partial_email_webhook_stats" },
   events: {
     received: {},

@@ -3,6 +3,13 @@ import { pushTokensCreatedBefore } from "../contacts/service.ts";
 
 const shared = { keysFamily: "push", origin: "documented", rotation: "quarter_past" } as const;
 
+const DELETED = [
+  "deleted_due_to_user_deletion",
+  "deleted_due_to_unrecognized_ticket",
+  "deleted_due_to_unrecognized_receipt",
+  "deleted_due_to_token_limit",
+] as const;
+
 /** What happens to push tokens, dated by the moment it happens. */
 export const pushTokenStats = dailyStats({
   ...shared,
@@ -10,6 +17,10 @@ export const pushTokenStats = dailyStats({
   title: "Push tokens",
   table: "push_token_stats",
   held: 1,
+  plots: [
+    { title: "How tokens come and go", type: "bars", series: ["created", "reassigned", "refreshed", ...DELETED] },
+    { title: "Tokens there are", type: "line", series: ["total"] },
+  ],
   alias: { daily: "/notifs/daily_push_tokens", partial: "/notifs/todays_push_token_stats" },
   events: {
     created: {},
@@ -40,6 +51,21 @@ export const pushTicketStats = dailyStats({
   title: "Push tickets",
   table: "push_ticket_stats",
   held: 2,
+  plots: [
+    {
+      title: "What became of tries",
+      type: "stacked",
+      series: [
+        "succeeded",
+        "abandoned",
+        "failed_due_to_device_not_registered",
+        "failed_due_to_client_error_other",
+        "failed_due_to_internal_error",
+        ...PASSING,
+      ],
+    },
+    { title: "Queued and tried again", type: "line", series: ["queued", "retried"] },
+  ],
   alias: { daily: "/notifs/daily_push_tickets", partial: "/notifs/partial_push_ticket_stats" },
   events: {
     queued: {},
@@ -75,6 +101,24 @@ export const pushReceiptStats = dailyStats({
   title: "Push receipts",
   table: "push_receipt_stats",
   held: 2,
+  plots: [
+    {
+      title: "What became of notifications",
+      type: "stacked",
+      series: [
+        "succeeded",
+        "abandoned",
+        "failed_due_to_device_not_registered",
+        "failed_due_to_message_too_big",
+        "failed_due_to_message_rate_exceeded",
+        "failed_due_to_mismatched_sender_id",
+        "failed_due_to_invalid_credentials",
+        "failed_due_to_client_error_other",
+        "failed_due_to_internal_error",
+      ],
+    },
+    { title: "Asked again", type: "line", series: ["retried", "failed_due_to_not_ready_yet", ...PASSING] },
+  ],
   alias: { daily: "/notifs/daily_push_receipts", partial: "/notifs/partial_push_receipt_stats" },
   events: {
     succeeded: {},

@@ -1,0 +1,143 @@
+import { expect, test } from "vitest";
+import { domains } from "../../src/domains.ts";
+
+/**
+ * The statistics of the channels as others know them: tables, channels and addresses are an interface. `*` marks an
+ * event with a breakdown.
+ */
+const WEBHOOKS =
+  "received verified accepted unprocessable signature_missing signature_invalid body_read_error body_max_size_exceeded body_parse_error";
+const FAMILIES: Readonly<
+  Record<
+    string,
+    {
+      table: string;
+      held: number;
+      events: string;
+      cache: string;
+      path: string;
+      channel?: string;
+      keep?: number;
+      early?: true;
+    }
+  >
+> = {
+  push_tokens: {
+    table: "push_token_stats",
+    held: 1,
+    early: true,
+    channel: "push_tokens",
+    cache: "daily_push_tokens",
+    path: "/notifs/daily_push_tokens",
+    events:
+      "created reassigned refreshed deleted_due_to_user_deletion deleted_due_to_unrecognized_ticket deleted_due_to_unrecognized_receipt deleted_due_to_token_limit",
+  },
+  push_tickets: {
+    table: "push_ticket_stats",
+    held: 2,
+    early: true,
+    channel: "push_tickets",
+    cache: "daily_push_tickets",
+    path: "/notifs/daily_push_tickets",
+    events:
+      "queued succeeded abandoned retried failed_due_to_device_not_registered failed_due_to_client_error_429 failed_due_to_client_error_other failed_due_to_server_error failed_due_to_internal_error failed_due_to_network_error",
+  },
+  push_receipts: {
+    table: "push_receipt_stats",
+    held: 2,
+    early: true,
+    channel: "push_receipts",
+    cache: "daily_push_receipts",
+    path: "/notifs/daily_push_receipts",
+    events:
+      "succeeded abandoned retried failed_due_to_device_not_registered failed_due_to_message_too_big failed_due_to_message_rate_exceeded failed_due_to_mismatched_sender_id failed_due_to_invalid_credentials failed_due_to_not_ready_yet failed_due_to_client_error_429 failed_due_to_client_error_other failed_due_to_server_error failed_due_to_internal_error failed_due_to_network_error",
+  },
+  sms_send: {
+    table: "sms_send_stats",
+    held: 2,
+    // The keys say sms_send, the channel says sms_sends.
+    channel: "sms_sends",
+    cache: "daily_sms_sends",
+    path: "/sms/daily_sms_sends",
+    events:
+      "queued retried abandoned succeeded_pending* succeeded_immediate* failed_due_to_application_error_ratelimit* failed_due_to_application_error_other* failed_due_to_client_error_429 failed_due_to_client_error_other* failed_due_to_server_error* failed_due_to_internal_error failed_due_to_network_error",
+  },
+  sms_polling: {
+    table: "sms_polling_stats",
+    held: 2,
+    channel: "sms_polling",
+    cache: "daily_sms_polling",
+    path: "/sms/daily_sms_polling",
+    events:
+      "detected_stale* queued_for_recovery* abandoned* attempted received* error_client_404 error_client_429 error_client_other* error_server* error_network error_internal",
+  },
+  sms_events: {
+    table: "sms_event_stats",
+    held: 2,
+    channel: "sms_events",
+    cache: "daily_sms_events",
+    path: "/sms/daily_sms_events",
+    events:
+      "attempted* received_via_webhook* received_via_polling* pending* succeeded* failed* found updated* duplicate* out_of_order* removed* unknown*",
+  },
+  sms_webhooks: {
+    table: "sms_webhook_stats",
+    held: 2,
+    keep: 604_800,
+    cache: "daily_sms_webhooks",
+    path: "/sms/partial_sms_webhook_stats",
+    events: WEBHOOKS,
+  },
+  email_send: {
+    table: "email_send_stats",
+    held: 2,
+    channel: "email_send",
+    cache: "daily_email_send",
+    path: "/email/daily_email_send",
+    events: "queued attempted templated accepted* failed_permanently* failed_transiently* retried abandoned",
+  },
+  email_events: {
+    table: "email_event_stats",
+    held: 2,
+    channel: "email_events",
+    cache: "daily_email_events",
+    path: "/email/daily_email_events",
+    events: "attempted* succeeded* bounced* complaint*",
+  },
+  email_webhooks: {
+    table: "email_webhook_stats",
+    held: 2,
+    keep: 604_800,
+    cache: "daily_email_webhooks",
+    path: "/email/partial_email_webhook_stats",
+    events: WEBHOOKS,
+  },
+  contact_methods: {
+    table: "contact_method_stats",
+    held: 2,
+    channel: "contact_methods",
+    cache: "daily_contact_methods",
+    path: "/contact_methods/contact_method_stats",
+    events: "created* deleted* verified* enabled_notifications* disabled_notifications*",
+  },
+};
+
+const declared = new Map(domains.flatMap(({ stats = [] }) => stats.map((family) => [family.name, family] as const)));
+
+test.each(Object.entries(FAMILIES))(
+  "the statistics %s have the events, the table, the channel and the addresses that others rely on",
+  (name, wanted) => {
+    const family = declared.get(name)!;
+    const events = Object.entries(family.events).map(([event, { by }]) => (by === undefined ? event : `${event}*`));
+    expect(events.sort()).toEqual(wanted.events.split(" ").sort());
+    expect(family).toMatchObject({ table: wanted.table, held: wanted.held, cachePrefix: wanted.cache });
+    expect(family.keep).toBe(wanted.keep);
+    expect(family.rotation).toBe(wanted.early ? "quarter_past" : "nightly");
+    expect(family.channel).toBe(wanted.channel && `ps:stats:${wanted.channel}:daily`);
+    expect([...family.alias.daily, ...family.alias.partial]).toContain(wanted.path);
+    expect(family.day(20_000)).toBe(`stats:${name}:daily:20000`);
+    expect(family.earliest()).toBe(`stats:${name}:daily:earliest`);
+    const [broken] = Object.keys(family.events).filter((event) => family.events[event]!.by !== undefined);
+    if (broken) expect(family.extra(20_000, broken)).toBe(`stats:${name}:daily:20000:extra:${broken}`);
+  },
+);
