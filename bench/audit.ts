@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { z } from "zod";
 import { systemClock } from "../src/kernel/clock.ts";
+import { Config } from "../src/kernel/config.ts";
 import {
   audit,
   Catalogue,
@@ -57,7 +58,13 @@ export async function run(args: readonly string[] = []): Promise<void> {
     await fillElsewhere(redis.socketPath, wanted);
     const catalogue = new Catalogue([{ name: "bench", keys: [keys] }]);
     let peak = 0;
-    const ctx = { redis: connection, cacheRedis: connection, sql: undefined as unknown as Sql, clock: systemClock };
+    const ctx = {
+      redis: connection,
+      cacheRedis: connection,
+      sql: undefined as unknown as Sql,
+      clock: systemClock,
+      config: new Config([]),
+    };
     const result = await audit(ctx, catalogue, {
       onProgress: () => {
         peak = Math.max(peak, process.memoryUsage.rss());

@@ -214,6 +214,6 @@ test("a second server for caches is audited too", async () => {
   }
 });
 
-function pick({ redis, sql, clock }: TestContext) {
-  return { redis, sql, clock };
+function pick({ redis, sql, clock, config }: TestContext) {
+  return { redis, sql, clock, config };
 }

@@ -59,7 +59,7 @@ const TTL_TOLERANCE_MS = 2_000;
 const UNKNOWN_PREFIXES = 50;
 const OTHER_PREFIXES = "(others)";
 
-type AuditContext = Pick<KernelContext, "redis" | "cacheRedis" | "sql" | "clock">;
+type AuditContext = Pick<KernelContext, "redis" | "cacheRedis" | "sql" | "clock" | "config">;
 
 export async function audit(ctx: AuditContext, catalogue: Catalogue, options: AuditOptions = {}): Promise<AuditResult> {
   const startedAt = ctx.clock.now();

@@ -6,5 +6,5 @@ export interface Invariant {
   readonly name: string;
   readonly doc: string;
   /** The violations there are now, each as one sentence with the offending key; none when it holds. */
-  check(ctx: Pick<KernelContext, "redis" | "sql" | "clock">): Promise<readonly string[]>;
+  check(ctx: Pick<KernelContext, "redis" | "sql" | "clock" | "config">): Promise<readonly string[]>;
 }

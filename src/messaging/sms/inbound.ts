@@ -1,8 +1,9 @@
 import type { Context } from "../../jobs/context.ts";
+import type { ReceivedWebhook } from "../../kernel/route.ts";
 import { optIn, optOut } from "../contacts/service.ts";
 import { E164 } from "./entries.ts";
 import { settings } from "./settings.ts";
-import { checkWebhook, REFUSAL_STATUS, type ReceivedWebhook } from "./webhook-check.ts";
+import { checkWebhook, REFUSAL_STATUS } from "./webhook-check.ts";
 
 const STOP_TEXTS = new Set(["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "revoke"]);
 /** Words that end texts whatever follows them; the others are too common to stand for STOP in a sentence. */
@@ -33,12 +34,12 @@ export async function takeInbound(ctx: Context, received: ReceivedWebhook): Prom
   const checked = checkWebhook(ctx.config, received);
   if (!checked.ok) return { status: REFUSAL_STATUS[checked.refusal] };
   const { fields } = checked;
-  const [from, to, body] = [fields.get("From"), fields.get("To"), fields.get("Body")];
+  const [from, to, body] = [fields.From, fields.To, fields.Body];
   if (from === undefined || !E164.test(from) || to === undefined || body === undefined) {
     ctx.alerts.error(new Error("an inbound text lacks From, To or Body"));
     return { status: 200, body: twiml() };
   }
-  const optOutType = fields.get("OptOutType");
+  const optOutType = fields.OptOutType;
   const wish = wishOf(body, optOutType);
   ctx.alerts.ops(`A text came in${wish === "none" ? "" : ` that says ${wish.toUpperCase()}`}.`);
   const reply = await replyTo(ctx, from, wish);

@@ -1,24 +1,12 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import type { Route, RouteRequest, RouteSchemas } from "../../kernel/route.ts";
+import { type Route, receivedOf } from "../../kernel/route.ts";
 import { INBOUND_WEBHOOK, STATUS_WEBHOOK } from "./addresses.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import { takeInbound } from "./inbound.ts";
 import { takeStatusWebhook } from "./status-webhook.ts";
-import { LARGEST_BODY, type ReceivedWebhook } from "./webhook-check.ts";
-
-/** The server reads somewhat more than is allowed, so that what is too long is refused and counted here. */
-const READ_LIMIT = 2 * LARGEST_BODY;
-
-const receivedOf = (request: Pick<RouteRequest<RouteSchemas>, "headers" | "body" | "raw">): ReceivedWebhook => {
-  const body: unknown = request.body;
-  return {
-    headers: request.headers,
-    body: Buffer.isBuffer(body) ? body : undefined,
-    path: (request.raw as { readonly url: string }).url,
-  };
-};
+import { LARGEST_BODY } from "./webhook-check.ts";
 
 export const routes: readonly Route<Context>[] = [
   route({
@@ -27,8 +15,8 @@ export const routes: readonly Route<Context>[] = [
     access: "public",
     summary: "The provider of texts reports a change of status",
     description: "Signed by the provider; everybody else is refused.",
-    consumes: "raw",
-    bodyLimit: READ_LIMIT,
+    consumes: "webhook",
+    bodyLimit: LARGEST_BODY,
     responses: { 200: z.unknown() },
     handle: async (ctx, request) => ({ status: await takeStatusWebhook(ctx, receivedOf(request)) }),
   }),
@@ -38,8 +26,8 @@ export const routes: readonly Route<Context>[] = [
     access: "public",
     summary: "The provider of texts hands over what a person texted to us",
     description: "Signed by the provider; everybody else is refused. Answers with the reply to send, as XML.",
-    consumes: "raw",
-    bodyLimit: READ_LIMIT,
+    consumes: "webhook",
+    bodyLimit: LARGEST_BODY,
     responses: { 200: z.unknown() },
     handle: async (ctx, request) => {
       const { status, body } = await takeInbound(ctx, receivedOf(request));

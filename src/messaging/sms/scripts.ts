@@ -73,12 +73,3 @@ export const commitEvents = defineScript({
   idempotent: false,
   reply: codes,
 });
-
-export const acceptWebhooks = defineScript({
-  name: "sms.accept_webhooks",
-  file: file("accept_webhooks"),
-  keys: ["event", "unprocessable", "...counters"],
-  args: ["kept", "accepted", "refused", "...items"],
-  idempotent: false,
-  reply: (raw: number) => raw,
-});

@@ -20,7 +20,7 @@ import { progressBar, type Terminal } from "./progress-bar.ts";
 /** What the commands work on. `ctx` is only touched by commands that look at the server, so it may be opened late. */
 export interface OpenKeyspace {
   readonly catalogue: Catalogue;
-  readonly ctx: Pick<KernelContext, "redis" | "cacheRedis" | "sql" | "clock">;
+  readonly ctx: Pick<KernelContext, "redis" | "cacheRedis" | "sql" | "clock" | "config">;
   readonly invariants: readonly Invariant[];
   close(): Promise<void>;
 }
