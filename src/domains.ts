@@ -11,6 +11,7 @@ import { statisticsDomain } from "./insight/statistics/index.ts";
 import { contacts } from "./messaging/contacts/index.ts";
 import { email } from "./messaging/email/index.ts";
 import { emailTemplates } from "./messaging/email_templates/index.ts";
+import { links } from "./messaging/links/index.ts";
 import { messages } from "./messaging/messages/index.ts";
 import { push } from "./messaging/push/index.ts";
 import { sms } from "./messaging/sms/index.ts";
@@ -33,5 +34,6 @@ export const domains: readonly Domain[] = [
   emailTemplates,
   email,
   push,
+  links,
   messages,
 ];

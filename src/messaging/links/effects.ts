@@ -1,0 +1,32 @@
+import type { Context } from "../../jobs/context.ts";
+import type { BufferedClick } from "./entries.ts";
+
+export interface NewClick {
+  readonly code: string;
+  readonly click: BufferedClick;
+}
+
+/** What other rooms do when people use links. They stand below this room, so they install what they do when loaded. */
+export interface ClickEffects {
+  /** One call for all new uses of a group, after they were kept. Must not fail for a reason of its own. */
+  clicked(ctx: Context, clicks: readonly NewClick[]): Promise<void>;
+}
+
+let installed: ClickEffects | undefined;
+
+/** Installs what happens after clicks; answers how to take it away again. */
+export function installClickEffects(effects: ClickEffects): () => void {
+  installed = effects;
+  return () => {
+    installed = undefined;
+  };
+}
+
+export async function clicked(ctx: Context, clicks: readonly NewClick[]): Promise<void> {
+  if (!installed || clicks.length === 0) return;
+  try {
+    await installed.clicked(ctx, clicks);
+  } catch (error) {
+    ctx.alerts.error(error, "clicks are kept, and what should follow them failed");
+  }
+}

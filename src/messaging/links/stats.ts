@@ -1,0 +1,50 @@
+import { dailyStats } from "../../mechanisms/dated-counters/index.ts";
+
+/** What became of links and their uses. Links count on the day they were made where that day is still open. */
+export const linkStats = dailyStats({
+  family: "touch_links",
+  keysFamily: "touch_links",
+  title: "links in messages",
+  table: "touch_link_stats",
+  held: 2,
+  origin: "documented",
+  alias: { daily: "/touch/daily_touch_link_stats", partial: "/touch/partial_touch_link_stats" },
+  events: {
+    created: {},
+    persist_queue_attempts: {},
+    persist_queue_failed: { by: "{page}:{duplicated|dropped}" },
+    persists_queued: { by: "{page}" },
+    persisted: { by: "{page}" },
+    persisted_in_failed_batch: {},
+    persists_failed: { by: "{lost|integrity}" },
+    click_attempts: {},
+    clicks_buffered: { by: "{track_type}:{page}:vis={True|False}:user={True|False}" },
+    clicks_direct_to_db: { by: "{track_type}:{page}:vis={True|False}:user={True|False}" },
+    clicks_delayed: { by: "{track_type}:{page}:vis={True|False}:user={True|False}" },
+    clicks_failed: { by: "{dne|track_type:page:source:reason}" },
+    persisted_clicks: { by: "{page}:{clicks}" },
+    persisted_clicks_in_failed_batch: {},
+    persist_click_failed: {},
+    delayed_clicks_attempted: {},
+    delayed_clicks_persisted: { by: "{track_type}:{page}:vis={True|False}:user={True|False}" },
+    delayed_clicks_delayed: {},
+    delayed_clicks_failed: { by: "{lost|duplicate}" },
+    abandons_attempted: {},
+    abandoned: { by: "{page}:{clicks}" },
+    abandon_failed: { by: "{dne|already_persisting}" },
+    leaked: { by: "{recovered|abandoned|duplicate}" },
+    robots: { by: "{rule}" },
+  },
+  balances: [
+    { sum: ["persist_queue_attempts"], equals: ["persist_queue_failed", "persists_queued"] },
+    {
+      sum: ["click_attempts"],
+      equals: ["clicks_buffered", "clicks_direct_to_db", "clicks_delayed", "clicks_failed"],
+    },
+    {
+      sum: ["delayed_clicks_attempted"],
+      equals: ["delayed_clicks_persisted", "delayed_clicks_delayed", "delayed_clicks_failed"],
+    },
+    { sum: ["abandons_attempted"], equals: ["abandoned", "abandon_failed"] },
+  ],
+});

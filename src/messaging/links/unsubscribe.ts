@@ -1,0 +1,65 @@
+import { sql } from "kysely";
+import { z } from "zod";
+import type { Context, JobContext } from "../../jobs/context.ts";
+import { EmailAddress, unsubscribeEmails } from "../contacts/service.ts";
+import { CODE } from "./entries.ts";
+import { errors } from "./errors.ts";
+import { UNSUBSCRIBE_PAGE } from "./pages.ts";
+import type { LinkTables } from "./tables.ts";
+import { deskOf, newUse } from "./uses.ts";
+import { readWaiting } from "./waiting.ts";
+
+/** By name, because the job itself needs this file. */
+export const FINISH_UNSUBSCRIBING = "runners.touch.finish_unsubscribing";
+
+export const WaitingUnsubscription = z.strictObject({
+  code: z.string().regex(CODE),
+  email: EmailAddress,
+  visitor_uid: z.string().optional(),
+});
+
+/**
+ * Unsubscribes an address with the code of a link in a mail that it got: whoever has the code read the mail. While the
+ * mail's row is not in SQL yet nobody can say where it went, and a job finishes this when it is.
+ */
+export async function unsubscribeByCode(
+  ctx: Context,
+  wish: z.output<typeof WaitingUnsubscription>,
+  userSub?: string,
+): Promise<void> {
+  const use = newUse(ctx, "check", wish.code, { userSub, visitorUid: wish.visitor_uid });
+  const { outcome, target } = await deskOf(ctx).take(use);
+  if (outcome === "dropped") throw errors.too_many_uses({ retryAfter: 5 });
+  if (target?.page_identifier !== UNSUBSCRIBE_PAGE) throw errors.invalid_code();
+  const went = await destinationsOf(ctx, wish.code);
+  if (went.length === 0) return ctx.jobs.enqueueNamed(FINISH_UNSUBSCRIBING, wish);
+  if (!went.includes(wish.email.toLowerCase())) throw errors.email_mismatch();
+  await apply(ctx, wish);
+}
+
+/** Fails, and is tried again, while the row of the mail is missing. */
+export async function finishUnsubscribing(
+  ctx: JobContext,
+  wish: z.output<typeof WaitingUnsubscription>,
+): Promise<void> {
+  const went = await destinationsOf(ctx, wish.code);
+  if (went.length === 0) throw new Error("the mail with this link is not known to have arrived yet");
+  if (went.includes(wish.email.toLowerCase())) await apply(ctx, wish);
+  else ctx.log.info("somebody tried to unsubscribe an address that did not get the mail");
+}
+
+async function apply(ctx: Context, { email, code }: z.output<typeof WaitingUnsubscription>): Promise<void> {
+  await unsubscribeEmails(ctx, [{ email, linkCode: code }]);
+}
+
+/** The addresses that the touch of a link arrived at, in lower case. */
+async function destinationsOf(ctx: Context, code: string): Promise<readonly string[]> {
+  const db = ctx.sql.tables<LinkTables>();
+  const [waiting] = await readWaiting(ctx, [code]);
+  const { rows } = await sql<{ destination: string }>`
+    select lower(touch.destination) as destination from user_touches as touch where touch.channel = 'email'
+      and touch.send_uid = coalesce(${waiting?.link?.touch_uid ?? null}, (
+        select first.send_uid from user_touch_links as link join user_touches as first on first.id = link.user_touch_id
+        where link.code = ${code}))`.execute(db);
+  return rows.map(({ destination }) => destination);
+}

@@ -1,0 +1,194 @@
+import type { Context } from "../../jobs/context.ts";
+import { kernelErrors } from "../../kernel/errors.ts";
+import { newUid } from "../../kernel/ids.ts";
+import { Gathering } from "../../mechanisms/gathering/index.ts";
+import { clicked } from "./effects.ts";
+import { type BufferedClick, bufferedClick, type LinkTarget, linkHash } from "./entries.ts";
+import { CODE_WINDOW, keys, ROBOTS_KEPT, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
+import { LinkMemory } from "./memory.ts";
+import { openDays } from "./open-days.ts";
+import { click as clickScript, type TakenUse, type UseOutcome } from "./scripts.ts";
+import { settings } from "./settings.ts";
+import { settleInSql } from "./sql-uses.ts";
+import { linkStats } from "./stats.ts";
+
+/**
+ * A use of a link: somebody landed (`on_click`), signed in right after (`post_login`), is a robot, proves something with
+ * a code (`check`), or only wants to know how it looks (`look`).
+ */
+export interface Use {
+  readonly kind: "on_click" | "post_login" | "robot" | "check" | "look";
+  readonly code: string;
+  readonly click: BufferedClick;
+  /** The rule that knew the robot. */
+  readonly rule?: string;
+  /** Limits hold for it; not for one that was noted while Redis was away. */
+  readonly limited: boolean;
+}
+
+export type UseResult = {
+  /** `dne`: there is no such link. `direct_to_db`: its link is stored, and so is the use. */
+  readonly outcome: Exclude<UseOutcome, "go_sql"> | "direct_to_db" | "dne";
+  readonly target: LinkTarget | undefined;
+};
+
+/** A use on its way. */
+export interface Travelling {
+  readonly use: Use;
+  taken?: TakenUse;
+  result?: UseResult;
+}
+
+const WINDOWS = [CODE_WINDOW, SIGNED_OUT_WINDOW, WARNING_WINDOW, ROBOTS_KEPT]
+  .map((seconds) => seconds * 1000)
+  .join(" ");
+const GROUP = 500;
+const AWAY: ReadonlySet<string> = new Set(["reconnecting", "close", "end"]);
+
+export function newUse(
+  ctx: Pick<Context, "clock">,
+  kind: Use["kind"],
+  code: string,
+  who: {
+    readonly userSub?: string | undefined;
+    readonly visitorUid?: string | undefined;
+    readonly parentUid?: string;
+    readonly rule?: string;
+  } = {},
+): Use {
+  const { userSub, visitorUid, parentUid, rule } = who;
+  return {
+    kind,
+    code,
+    limited: true,
+    ...(rule === undefined ? {} : { rule }),
+    click: {
+      uid: newUid("utlc"),
+      clicked_at: ctx.clock.now(),
+      ...(visitorUid === undefined ? {} : { visitor_uid: visitorUid }),
+      ...(userSub === undefined ? {} : { user_sub: userSub }),
+      track_type: parentUid === undefined ? "on_click" : "post_login",
+      ...(parentUid === undefined ? {} : { parent_uid: parentUid }),
+    },
+  };
+}
+
+/**
+ * Takes uses of links in groups: one script decides about those whose link waits in the buffer, one SQL transaction
+ * about the others. A use is answered after its group was taken, so who got an answer is counted.
+ */
+export class UseDesk {
+  readonly memory: LinkMemory;
+  readonly #ctx: Context;
+  readonly #gathering: Gathering<Travelling>;
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+    this.memory = new LinkMemory(ctx.clock);
+    this.#gathering = new Gathering({ most: GROUP, work: (group) => this.#work(group) });
+  }
+
+  async take(use: Use): Promise<UseResult> {
+    const travelling: Travelling = { use };
+    await this.#gathering.join(travelling).catch((error: unknown) => {
+      // SQL failed for others of the group; what became of this one is known.
+      if (!travelling.result) throw error;
+    });
+    return travelling.result!;
+  }
+
+  async #work(group: readonly Travelling[]): Promise<void> {
+    await this.#ask(group);
+    const elsewhere = group.filter(({ result }) => result === undefined);
+    try {
+      if (elsewhere.length > 0) await settleInSql(this.#ctx, this.memory, elsewhere);
+    } finally {
+      await clicked(
+        this.#ctx,
+        group.flatMap(({ use, result }) => (isNewClick(result) ? [{ code: use.code, click: use.click }] : [])),
+      );
+    }
+  }
+
+  async #ask(group: readonly Travelling[]): Promise<void> {
+    const { redis, clock, config, alerts } = this.#ctx;
+    // A connection known to be lost would hold the command back until it is there again; no visitor waits that long.
+    if (AWAY.has(redis.commands.status)) throw kernelErrors.redis_unavailable();
+    const days = openDays(this.#ctx);
+    const taken = await redis.run(
+      clickScript,
+      [
+        keys.buffer(),
+        keys.persistPurgatory(),
+        keys.delayed(),
+        keys.signedOutLimit(),
+        keys.warningLimit(),
+        linkStats.earliest(),
+        ...days.keys,
+        ...group.flatMap(({ use: { code } }) => [keys.codeLimit({ code }), keys.robots({ code })]),
+      ],
+      [
+        days.keys.length,
+        config.get(settings.signedOutLimit),
+        WINDOWS,
+        String(clock.now() + config.get(settings.delayedFirst)),
+        ...days.args,
+        ...group.flatMap(({ use }) => this.#encode(use)),
+      ],
+    );
+    for (const [at, travelling] of group.entries()) this.#read(travelling, taken[at]!);
+    if (taken.some(({ warn }) => warn))
+      alerts.warning(
+        "touch_links:guessed_codes",
+        "codes that nobody made are tried so often that they are dropped now",
+      );
+  }
+
+  #encode({ kind, code, click, rule, limited }: Use): (string | number | Buffer)[] {
+    const known = this.memory.fresh(code);
+    return [
+      kind,
+      code,
+      click.user_sub === undefined ? 0 : 1,
+      known ? 1 : 0,
+      limited ? 1 : 0,
+      click.uid,
+      String(click.clicked_at),
+      click.parent_uid ?? "",
+      click.visitor_uid ?? "",
+      click.user_sub ?? "",
+      kind === "robot" ? (rule ?? "unknown") : bufferedClick.encode(click),
+      known?.page_identifier ?? "",
+    ];
+  }
+
+  /** A waiting link answers for itself; of others the script only knows whether their use may be taken. */
+  #read(travelling: Travelling, taken: TakenUse): void {
+    travelling.taken = taken;
+    const target = targetOf(taken.link);
+    if (target) this.memory.note(travelling.use.code, target, false);
+    if (target || taken.outcome === "dropped")
+      travelling.result = { outcome: taken.outcome as UseResult["outcome"], target };
+  }
+}
+
+function isNewClick(result: UseResult | undefined): boolean {
+  return result !== undefined && ["buffered", "delayed", "direct_to_db"].includes(result.outcome);
+}
+
+function targetOf(flat: readonly string[]): LinkTarget | undefined {
+  if (flat.length === 0) return undefined;
+  const raw: Record<string, Buffer> = {};
+  for (let at = 0; at < flat.length; at += 2) raw[flat[at]!] = Buffer.from(flat[at + 1]!);
+  const { page_identifier, page_extra, preview_identifier, preview_extra } = linkHash.decode(raw);
+  return { page_identifier, page_extra, preview_identifier, preview_extra };
+}
+
+const desks = new WeakMap<object, UseDesk>();
+
+/** The one desk of this process. */
+export function deskOf(ctx: Context): UseDesk {
+  const desk = desks.get(ctx.redis) ?? new UseDesk(ctx);
+  desks.set(ctx.redis, desk);
+  return desk;
+}
