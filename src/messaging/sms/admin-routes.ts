@@ -6,6 +6,7 @@ import { sendTest } from "./defaults.ts";
 import { E164, LONGEST_BODY } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { eventQueueInfo, lastRun, pendingSetInfo, recoveryQueueInfo, sendQueueInfo } from "./queue-info.ts";
+import { segmentsOf } from "./segments.ts";
 
 const Count = z.int().min(0);
 const Time = z.number().nullable();
@@ -80,6 +81,32 @@ export const adminRoutes: readonly Route<Context>[] = [
     report: keys.reconciliationReport,
     lock: keys.reconciliationLock(),
     purgatory: keys.eventPurgatory(),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/sms/estimate",
+    access: "admin",
+    summary: "How many pieces carriers would bill for a text",
+    schemas: {
+      body: z.object({
+        body: z.string().min(1).max(LONGEST_BODY),
+        recipients: z.int().min(1).max(1_000_000_000).default(1),
+      }),
+    },
+    responses: {
+      200: z.object({
+        encoding: z.enum(["GSM-7", "UCS-2"]),
+        units: Count,
+        segments: Count,
+        unusual: z.array(z.string()).meta({ description: "The signs that make every place twice as wide" }),
+        total_segments: Count.meta({ description: "Pieces for all recipients together" }),
+      }),
+    },
+    handle: async (_, { body: { body, recipients } }) => {
+      const { unusual, ...counted } = segmentsOf(body);
+      const total_segments = counted.segments * recipients;
+      return { status: 200, body: { ...counted, unusual: [...unusual], total_segments } };
+    },
   }),
   route({
     method: "POST",

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
 import { createAdminToken } from "../../infrastructure/access/service.ts";
+import { messageLogKeys, notesSettled } from "../../mechanisms/message-log/index.ts";
 import { createUser } from "../../people/users/service.ts";
 import { addPhones } from "../contacts/service.ts";
 import { disablePhonesInDev } from "./dev-phones.ts";
@@ -70,6 +71,48 @@ test("a test text is queued, unless its number is suppressed or too many texts w
   expect((await ask("test_sms", text)).status).toBe(409);
   await house.ctx.redis.commands.rpush(keys.toSend(), ...Array.from({ length: 1000 }, () => "x"));
   expect((await ask("test_sms", { ...text, phone_number: "+14155550199" })).status).toBe(503);
+});
+
+test("an administrator learns what a text would cost before it goes to many", async () => {
+  const { status, answer } = await ask("estimate", { body: `it’s ${"a".repeat(70)}`, recipients: 1000 });
+  expect([status, answer]).toEqual([
+    200,
+    { encoding: "UCS-2", units: 75, segments: 2, unusual: ["’"], total_segments: 2000 },
+  ]);
+  expect((await ask("estimate", { body: "", recipients: 1 })).status).toBe(422);
+});
+
+test("the story of a text tells who took it, what was heard of it and how it ended, and never its words", async () => {
+  house.sandbox.knobs.patch({ twilio: { failNext: { status: 503, count: 1 }, callbacks: "off", stuckAt: "accepted" } });
+  const uid = await house.text(PERSON, "your code is 271828");
+  await house.run(send);
+  await house.callbacks();
+  await house.base.clock.advance(15);
+  await house.run(send);
+  await house.base.clock.advance(901);
+  await house.run(receiptStaleDetection);
+  await house.callbacks();
+  house.sandbox.knobs.reset();
+  const [sid] = await house.ctx.redis.commands.zrange(keys.pending(), 0, "-1");
+  const news = { sid, status: "undelivered", error_code: "30008", error_message: null, date_updated: null };
+  const told = { ...news, information_received_at: house.base.clock.now(), received_via: "webhook" };
+  await house.ctx.redis.commands.rpush(keys.event(), JSON.stringify(told));
+  await house.run(receiptReconciliation);
+  await notesSettled(house.ctx);
+  const groups = await house.ctx.redis.commands.lrange(messageLogKeys.buffer(), 0, -1);
+  expect(groups.join()).not.toContain("271828");
+  const steps = groups.flatMap((group) => JSON.parse(group) as (string | number | null)[][]);
+  expect(
+    steps.filter(([, of]) => of === uid).map(([, , , step, provider, detail]) => [step, provider, detail]),
+  ).toEqual([
+    ["queued", null, null],
+    ["failed", "twilio", "ServerError 503"],
+    ["retried", null, null],
+    ["accepted", "twilio", "accepted"],
+    ["silent", null, "accepted"],
+    ["asked_about", null, null],
+    ["ended", null, "undelivered 30008"],
+  ]);
 });
 
 test("a development system switches every number off but the test numbers, and no other system does", async () => {

@@ -31,7 +31,12 @@ export const send: QueueRunner = defineRunner({
   doc: "Sends the texts that wait.",
   budget: BUDGET,
   async run(ctx) {
-    await runAlone(ctx, send, { lock: keys.sendLock(), queues: [keys.toSend()], work: sendTexts });
+    await runAlone(ctx, send, {
+      lock: keys.sendLock(),
+      queues: [keys.toSend()],
+      schedules: [keys.retrying()],
+      work: sendTexts,
+    });
   },
 });
 

@@ -13,4 +13,5 @@ export {
 export type { SmsEntry } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { decideFailures, type Verdict } from "./policy.ts";
+export { type Segments, segmentsOf } from "./segments.ts";
 export { whereIs } from "./where.ts";
