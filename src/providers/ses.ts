@@ -166,7 +166,8 @@ export function sesFailure(error: unknown): EmailFailure {
   if (status !== undefined && status >= 300) return failed("SESClientError", name, false, extra);
   const unreached = NO_CONNECTION_IN_TIME.test(message) || cameBeforeTheRequest(error);
   const network = { backoff: true, outage: true, ...(unreached ? { untaken: true as const } : {}) } as const;
-  if (name === "TimeoutError" || code === "ETIMEDOUT")
+  // The SDK calls cut connections late too; their code says what they are.
+  if (code === "ETIMEDOUT" || (name === "TimeoutError" && code === undefined))
     return failed("SESNetworkError", "TimeoutError", true, extra, network);
   // Also after a status of 200: the connection may break within the answer.
   if (code !== undefined && CONNECTION_CODE.test(code))
