@@ -1,4 +1,4 @@
-// Which declared key patterns no test has used: what the harness wrote down during the run, against the built declarations.
+// Which declared key patterns no test wrote or read: what the harness saw during the run, against the built declarations.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, StepFailed } from "./steps.js";
@@ -6,7 +6,7 @@ import { root, StepFailed } from "./steps.js";
 /** Where the whole list is left for whoever wants to read it. */
 export const REPORT = join(root, ".carillon", "keyspace-coverage.json");
 
-/** The lines `["key" | "channel", name]` of every test process. */
+/** The lines `["key" | "channel", name, "written" | "read"]` of every test process. */
 export function readNames(folder) {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".names"))
@@ -15,35 +15,38 @@ export function readNames(folder) {
     .map((line) => JSON.parse(line));
 }
 
-/**
- * Each declared pattern with one name that was used, or null. A script may be given a channel among its keys, so a
- * channel counts as used under either kind of name.
- */
+/** Each declared pattern with one name of it that was written and one that was read, or null. */
 export function coverage(catalogue, names) {
-  const used = new Map();
-  for (const [kind, name] of names) {
-    const found = [catalogue.matchChannel(name), kind === "key" ? catalogue.match(name) : undefined];
-    for (const match of found) if (match && !used.has(match.entry)) used.set(match.entry, name);
+  const seen = { written: new Map(), read: new Map() };
+  for (const [kind, name, mode] of names) {
+    const match = kind === "channel" ? catalogue.matchChannel(name) : catalogue.match(name);
+    if (match && !seen[mode].has(match.entry)) seen[mode].set(match.entry, name);
   }
-  return catalogue.entries.map((entry) => ({
+  const patterns = catalogue.entries.map((entry) => ({
     domain: entry.domain,
     kind: entry.kind,
     pattern: entry.pattern,
-    used: used.get(entry) ?? null,
+    written: seen.written.get(entry) ?? null,
+    read: seen.read.get(entry) ?? null,
   }));
+  const count = (mode) => patterns.filter((each) => each[mode] !== null).length;
+  const [written, read] = [count("written"), count("read")];
+  return { summary: `${patterns.length} patterns: written ${written}, read ${read}`, patterns };
 }
 
+/** Answers the summary; fails with the patterns that no test wrote or read. */
 export async function checkCoverage(folder) {
   const [{ Catalogue }, { domains }] = await Promise.all([
     import(new URL("../dist/kernel/keyspace/index.js", import.meta.url).href),
     import(new URL("../dist/domains.js", import.meta.url).href),
   ]);
-  const rows = coverage(new Catalogue(domains), readNames(folder));
+  const report = coverage(new Catalogue(domains), readNames(folder));
   mkdirSync(join(root, ".carillon"), { recursive: true });
-  writeFileSync(REPORT, `${JSON.stringify(rows, null, 2)}\n`);
-  const unused = rows.filter(({ used }) => used === null);
-  if (unused.length > 0)
-    throw new StepFailed(`${unused.length} of ${rows.length} declared patterns are used by no test`, {
-      output: unused.map(({ domain, kind, pattern }) => `${domain}: ${kind} ${pattern}`).join("\n"),
-    });
+  writeFileSync(REPORT, `${JSON.stringify(report, null, 2)}\n`);
+  const missing = report.patterns.flatMap(({ domain, kind, pattern, written, read }) => {
+    const never = [...(written === null ? ["written"] : []), ...(read === null ? ["read"] : [])];
+    return never.length === 0 ? [] : [`${domain}: ${kind} ${pattern} is never ${never.join(" or ")}`];
+  });
+  if (missing.length > 0) throw new StepFailed(report.summary, { output: missing.join("\n") });
+  return report.summary;
 }

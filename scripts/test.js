@@ -59,7 +59,10 @@ try {
   tally.passed += passed;
   tally.failed += failed;
   for (const remark of remarks) say(remark);
-  if (filter.length === 0) await check("Every declared key pattern is used by a test", () => checkCoverage(folder));
+  if (filter.length === 0)
+    await check("Every declared key pattern is written and read by a test", async () =>
+      say(await checkCoverage(folder)),
+    );
 } catch (error) {
   explain(error);
   tally.failed++;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, VirtualClock } from "../../src/kernel/clock.ts";
 import { openRedis, type RedisConnection, type RedisServer, startRedisServer } from "../../src/kernel/redis/index.ts";
-import { writeNamesSeen } from "./names-seen.ts";
+import { watchNames, writeNamesSeen } from "./names-seen.ts";
 
 /** A real Redis of this test file's own, in a temporary folder; gone when the file is done. */
 export interface TestRedis {
@@ -33,6 +33,7 @@ export async function startTestRedis(
   const start = () =>
     startRedisServer({ directory, persistence: options.persistence ?? "off", extra: options.extra ?? [] });
   let server = await start();
+  let watch = await watchNames(server.socketPath);
   // A test process that dies must not leave its server behind.
   const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
   process.once("exit", onExit);
@@ -60,10 +61,14 @@ export async function startTestRedis(
       });
     },
     async crashAndRestart() {
+      await watch?.settled();
       await server.kill();
       server = await start();
+      watch = await watchNames(server.socketPath);
     },
     async close() {
+      await watch?.settled();
+      watch?.close();
       writeNamesSeen();
       for (const connection of connections) await connection.close();
       process.off("exit", onExit);

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Catalogue, channel, family, list, text } from "../../src/kernel/keyspace/index.ts";
+import { inspectScript } from "../../src/kernel/keyspace/inspect.ts";
+import { MonitorReader, takeNamesSeen } from "../harness/names-seen.ts";
 
 // The scripts are plain JavaScript, because they run before any package is there; so they are loaded without types.
 const script = (name: string) => import(new URL(`../../scripts/${name}.js`, import.meta.url).href);
@@ -142,7 +144,7 @@ test("where Redis cannot be installed, and where it is too old, both ways out ar
   }
 });
 
-test("a declared pattern counts as used when a test named a key or a channel of it, in whichever process", () => {
+test("a declared pattern counts as covered when tests wrote it and read it, in whichever process", () => {
   const folder = mkdtempSync(join(tmpdir(), "carillon-names-"));
   try {
     const sms = family("sms", {
@@ -151,20 +153,62 @@ test("a declared pattern counts as used when a test named a key or a channel of 
       other: list("sms:other", text, { doc: "a list" }),
       purge: channel("ps:sms:{uid}", text, { doc: "a channel" }),
     });
-    writeFileSync(join(folder, "1.names"), '["key","sms:to_send"]\n["key","sms:undeclared"]\n');
+    writeFileSync(
+      join(folder, "1.names"),
+      '["key","sms:to_send","written"]\n["key","sms:undeclared","read"]\n["channel","ps:sms:b","read"]\n',
+    );
     writeFileSync(
       join(folder, "2.names"),
-      '["key","sms:pending:SM1"]\n["channel","ps:sms:a"]\n["channel","sms:other"]\n',
+      '["key","sms:pending:SM1","read"]\n["key","sms:to_send","read"]\n["channel","ps:sms:a","written"]\n["channel","sms:other","written"]\n',
     );
     writeFileSync(join(folder, "results.json"), "{}");
-    const rows = coverage(new Catalogue([{ name: "sms", keys: [sms] }]), readNames(folder));
-    expect(rows.map(({ pattern, used }: { pattern: string; used: string | null }) => [pattern, used])).toEqual([
-      ["ps:sms:{uid}", "ps:sms:a"],
-      ["sms:other", null],
-      ["sms:pending:{sid}", "sms:pending:SM1"],
-      ["sms:to_send", "sms:to_send"],
+    const { summary, patterns } = coverage(new Catalogue([{ name: "sms", keys: [sms] }]), readNames(folder));
+    expect(summary).toBe("4 patterns: written 2, read 3");
+    expect(
+      patterns.map(({ pattern, written, read }: Record<string, string | null>) => [pattern, written, read]),
+    ).toEqual([
+      ["ps:sms:{uid}", "ps:sms:a", "ps:sms:b"],
+      ["sms:other", null, null],
+      ["sms:pending:{sid}", null, "sms:pending:SM1"],
+      ["sms:to_send", "sms:to_send", "sms:to_send"],
     ]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("what a server tells of its commands becomes names that were written and read, inside scripts too", () => {
+  takeNamesSeen();
+  const reader = new MonitorReader();
+  for (const line of [
+    '+1700000000.1 [0 unix:/tmp/r.sock] "RPUSH" "a:queue" "\\"quoted\\" b:value"',
+    '+1700000000.2 [0 unix:/tmp/r.sock] "evalsha" "0123" "1" "c:named_only" "d:argument"',
+    '+1700000000.2 [0 lua] "HGETALL" "e:hash"',
+    '+1700000000.3 [0 lua] "LMOVE" "a:queue" "f:purgatory" "LEFT" "RIGHT"',
+    '+1700000000.4 [0 unix:/tmp/r.sock] "set" "g:flag" "1" "PX" "100" "NX"',
+    '+1700000000.5 [0 unix:/tmp/r.sock] "set" "h:plain" "1"',
+    '+1700000000.6 [0 unix:/tmp/r.sock] "del" "i:gone"',
+    '+1700000000.6 [0 unix:/tmp/r.sock] "exists" "j:one" "k:two"',
+    '+1700000000.7 [0 unix:/tmp/r.sock] "publish" "ps:l" "SUBSCRIBE ps:no"',
+    '+1700000000.8 [0 unix:/tmp/r.sock] "subscribe" "ps:m"',
+    `+1700000000.9 [0 unix:/tmp/r.sock] "evalsha" "${inspectScript.sha}" "0" "n:audited"`,
+    '+1700000000.9 [0 lua] "LRANGE" "n:audited" "0" "-1"',
+    '+1700000001.0 [0 unix:/tmp/r.sock] "get" "o:read_again"',
+    "+OK",
+  ])
+    reader.read(line);
+  expect(takeNamesSeen()).toEqual([
+    ["key", "a:queue", "written"],
+    ["key", "e:hash", "read"],
+    ["key", "a:queue", "read"],
+    ["key", "f:purgatory", "written"],
+    ["key", "g:flag", "written"],
+    ["key", "g:flag", "read"],
+    ["key", "h:plain", "written"],
+    ["key", "j:one", "read"],
+    ["key", "k:two", "read"],
+    ["channel", "ps:l", "written"],
+    ["channel", "ps:m", "read"],
+    ["key", "o:read_again", "read"],
+  ]);
 });
