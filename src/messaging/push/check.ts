@@ -47,17 +47,19 @@ function checkHot(ctx: JobContext, lock: Lock) {
     groupSize: Math.min(MAX_PUSH_RECEIPTS, MAX_ITEMS_PER_CALL),
     ask: (group) => receiptsOf(ctx, group),
     handle({ raw, value }, outcome) {
-      const queuedAt = value.attempt_initially_queued_at;
+      const { uid, attempt_initially_queued_at: queuedAt, provider } = value;
       if (outcome.ok) {
-        const job = successJob(ctx, value, outcome.receipt);
-        return { outcome: "succeeded", settled: { raw, queuedAt, becomes: { job }, event: "succeeded" } };
+        const becomes = { job: successJob(ctx, value, outcome.receipt) };
+        const note = { uid, step: "confirmed", provider };
+        return { outcome: "succeeded", settled: { raw, queuedAt, becomes, event: "succeeded", note } };
       }
       if (outcome.credentials) return "refused";
       const becomes = { job: failureJob(ctx, value, outcome) };
       const event = failureEvent(pushReceiptStats, outcome.identifier);
+      const note = { uid, step: "failed", provider, detail: outcome.identifier };
       return {
         outcome: outcome.retryable ? "failed_transiently" : "failed_permanently",
-        settled: { raw, queuedAt, becomes, event },
+        settled: { raw, queuedAt, becomes, event, note },
       };
     },
   });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { encodeOperations, statsOf } from "../../mechanisms/dated-counters/index.ts";
+import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import {
   type Callback,
@@ -39,7 +40,7 @@ export type PushesQueued =
   | { readonly ok: true; readonly uids: readonly string[]; readonly duplicate: boolean }
   | { readonly ok: false; readonly reason: "backpressure" };
 
-type OutboxContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+type OutboxContext = Pick<Context, "redis" | "clock" | "config" | "alerts" | "log" | "metrics" | "jobs">;
 
 /** Queues at most 500 notifications, all or none, and has them sent at once. What could never be sent is refused. */
 export async function enqueuePushes(
@@ -114,7 +115,13 @@ async function join(
       ...counted.args,
     ],
   );
-  if (answer.ok) ctx.jobs.nudge(sendPush, {});
+  if (!answer.ok) return answer;
+  ctx.jobs.nudge(sendPush, {});
+  if (!answer.duplicate)
+    noteSteps(
+      ctx,
+      entries.map(({ uid, push_token: address }) => ({ channel: "push", uid, step: "queued", address })),
+    );
   return answer;
 }
 

@@ -1,6 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import { type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { DECISION_MS } from "../../mechanisms/decision/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type CheckEntry, checkEntry, type SendEntry, sendEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { decideTries } from "./scripts.ts";
@@ -12,12 +13,15 @@ import type { FailureStory } from "./story.ts";
 /** What a failed try leads to. `final`: it could not have been tried again. */
 export type Verdict = "retry" | "abandon" | "final";
 
-type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "log" | "metrics" | "jobs">;
+type PolicyContext = Pick<Context, "redis" | "clock" | "config" | "alerts" | "log" | "metrics" | "jobs">;
+
+const STEPS = { retry: "retried", abandon: "abandoned" } as const;
 
 /** What both stages count of tries. */
 type TryStats = DailyStats<{ readonly retried: Record<never, never>; readonly abandoned: Record<never, never> }>;
 
 interface Wish {
+  readonly uid: string;
   readonly decision: "retry" | "abandon";
   readonly flag: string;
   readonly next: string | Buffer;
@@ -36,7 +40,7 @@ export async function retryOrAbandon(
   const verdicts: Verdict[] = failures.map(() => "final");
   const open = failures.map(({ attempt, failure_info }, at) => ({ attempt, at, retryable: failure_info.retryable }));
   const sends = open.flatMap(({ attempt, at, retryable }) =>
-    retryable && attempt.aud === "send" ? [{ at, wish: sendAgain(ctx, attempt) }] : [],
+    retryable && attempt.aud === "send" ? [{ at, wish: sendAgain(ctx, attempt, at) }] : [],
   );
   const checks = open.flatMap(({ attempt, at, retryable }) =>
     retryable && attempt.aud === "check" ? [{ at, wish: checkAgain(ctx, attempt) }] : [],
@@ -56,16 +60,20 @@ export async function retryOrAbandon(
   return verdicts;
 }
 
-function sendAgain(ctx: PolicyContext, attempt: SendEntry): Wish {
+/** Between two notifications that failed together: Redis orders equal scores by their bytes, and nobody may overtake. */
+const APART = 0.000_001;
+
+function sendAgain(ctx: PolicyContext, attempt: SendEntry, place: number): Wish {
   const now = ctx.clock.now();
   const delays = ctx.config.get(settings.retryDelays);
   const delay = delays[attempt.retry];
   const young = now - attempt.initially_queued_at <= ctx.config.get(settings.maxAge);
   return {
     decision: delay !== undefined && young ? "retry" : "abandon",
+    uid: attempt.uid,
     flag: flagOf(attempt, "send"),
     next: sendEntry.encode({ ...attempt, retry: attempt.retry + 1, last_queued_at: now }),
-    score: now + (delay ?? 0),
+    score: now + (delay ?? 0) + place * APART,
     queuedAt: attempt.initially_queued_at,
   };
 }
@@ -76,6 +84,7 @@ function checkAgain(ctx: PolicyContext, attempt: CheckEntry): Wish {
   const young = now - attempt.attempt_initially_queued_at <= ctx.config.get(settings.maxAge);
   return {
     decision: attempt.retry < ctx.config.get(settings.receiptRetries) && young ? "retry" : "abandon",
+    uid: attempt.uid,
     flag: flagOf(attempt, "check"),
     next: checkEntry.encode({ ...attempt, retry: attempt.retry + 1, last_queued_at: now }),
     score: attempt.initially_queued_at,
@@ -105,6 +114,12 @@ async function decideAll(
     decideTries,
     [waiting, ...wishes.map(({ flag }) => flag), ...tally.keys],
     [DECISION_MS, wishes.length, ...args],
+  );
+  noteSteps(
+    ctx,
+    decided.flatMap(({ fresh, decision }, at): Note[] =>
+      fresh ? [{ channel: "push", uid: wishes[at]!.uid, step: STEPS[decision] }] : [],
+    ),
   );
   return decided.map(({ decision }) => decision);
 }

@@ -73,18 +73,22 @@ function sendWaiting(ctx: JobContext, lock: Lock) {
 
 function handled(ctx: Context, { raw, value }: Entry<SendEntry>, answer: Carried<TicketOutcome>): Handled<TicketEvent> {
   const outcome = answer.ok && answer.ticket.id.length > LONGEST_TICKET_ID ? notFollowable(answer) : answer;
-  const queuedAt = value.initially_queued_at;
+  const { uid, initially_queued_at: queuedAt } = value;
+  const { provider } = outcome;
   if (!outcome.ok) {
     if (outcome.credentials) return "refused";
     const event = failureEvent(pushTicketStats, outcome.identifier);
+    const becomes = { job: failureJob(ctx, value, outcome) };
+    const note = { uid, step: "failed", provider, detail: outcome.identifier };
     return {
       outcome: outcome.retryable ? "failed_transiently" : "failed_permanently",
-      settled: { raw, queuedAt, becomes: { job: failureJob(ctx, value, outcome) }, event },
+      settled: { raw, queuedAt, becomes, event, note },
     };
   }
-  const ticket = ticketOf(ctx, value, outcome.ticket.id, outcome.provider);
+  const ticket = ticketOf(ctx, value, outcome.ticket.id, provider);
   const becomes = { ticket: checkEntry.encode(ticket), score: ticket.initially_queued_at };
-  return { outcome: "succeeded", settled: { raw, queuedAt, becomes, event: "succeeded" } };
+  const note = { uid, step: "accepted", provider };
+  return { outcome: "succeeded", settled: { raw, queuedAt, becomes, event: "succeeded", note } };
 }
 
 /** A ticket that long would make an entry that nobody reads: better a failure that is told of. */

@@ -3,6 +3,7 @@ import { jobKeys } from "../../jobs/keys.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import type { ScriptArgument } from "../../kernel/redis/index.ts";
 import { calendarOf, type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { keys } from "./keys.ts";
 import { settle } from "./scripts.ts";
 
@@ -14,11 +15,13 @@ export interface Settled<Event extends string> {
   readonly event: Event;
   /** When the notification was queued: the day that the event counts on. */
   readonly queuedAt: number;
+  /** What the notification's story says of it. */
+  readonly note: Omit<Note, "channel">;
 }
 
-/** Settles entries in one step; those that are gone from the purgatory already are passed over. */
+/** Settles entries in one step and tells of it; those that are gone from the purgatory already are passed over. */
 export async function settleAll<Event extends string>(
-  ctx: Pick<Context, "redis" | "clock" | "config" | "log" | "metrics">,
+  ctx: Pick<Context, "redis" | "clock" | "config" | "alerts" | "log" | "metrics">,
   purgatory: KeyName<"list">,
   stats: DailyStats<Readonly<Record<Event, object>>>,
   items: readonly Settled<Event>[],
@@ -27,14 +30,17 @@ export async function settleAll<Event extends string>(
   const tally = new Tally(ctx);
   const family = stats as unknown as DailyStats<Readonly<Record<string, Record<never, never>>>>;
   const args: ScriptArgument[] = [];
-  for (const group of groupsOf(ctx, stats, items)) {
+  const groups = [...groupsOf(ctx, stats, items)];
+  for (const group of groups) {
     const { event, queuedAt: at } = group[0]!;
     args.push(group.length, ...tally.block((counting) => counting.incr(family, event, { at })));
     for (const { raw, becomes } of group)
       if ("job" in becomes) args.push(raw, becomes.job, "");
       else args.push(raw, becomes.ticket, String(becomes.score));
   }
-  await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys], args);
+  const settled = await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys], args);
+  const notes = groups.flat().flatMap(({ note }, at) => (settled[at] ? [{ channel: "push" as const, ...note }] : []));
+  noteSteps(ctx, notes);
 }
 
 /** Items that count the same event on the same day: they share one block, and the script counts them at once. */

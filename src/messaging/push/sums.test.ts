@@ -4,6 +4,7 @@ import { mortalConnection } from "../../../test/harness/chaos.ts";
 import { domain } from "../../domain.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { audit, Catalogue } from "../../kernel/keyspace/index.ts";
+import { messageLogKeys } from "../../mechanisms/message-log/index.ts";
 import { providerKeys } from "../../providers/keys.ts";
 import { invariants } from "./invariants.ts";
 import { keys } from "./keys.ts";
@@ -119,7 +120,7 @@ test("with a notification at every stage of its way the audit finds nothing wron
   await enqueuePushes(house.main.ctx, [newPush("waiting")]);
   const here = await Promise.all([keys.toSend(), keys.retrying(), keys.cold(), keys.hot()].map(house.length));
   expect(here).toEqual([1, 1, 1, 2]);
-  const jobRoom = domain({ name: "jobs", keys: [jobKeys, providerKeys] });
+  const jobRoom = domain({ name: "jobs", keys: [jobKeys, providerKeys, messageLogKeys] });
   const result = await audit(house, new Catalogue([jobRoom, ...rooms]), { invariants, deep: true });
   expect(result.findings).toEqual([]);
 });

@@ -9,7 +9,7 @@
 --        4 max_items  integer >= 1; members looked at
 --        5 score      where the last stretch ended; -inf at first
 --        6 skip       how many members of exactly that score were looked at and left
--- Reply  { moved, looked at, next score, next skip }; moved = -10: fenced
+-- Reply  { moved, looked at, next score, next skip, uids of those moved that have one }; moved = -10: fenced
 -- Crash  before: nothing happened. After: what moved is hot; a new walk finds the rest.
 local cold, hot, lock = KEYS[1], KEYS[2], KEYS[3]
 local lock_id, cutoff, latest, max_items = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -17,10 +17,10 @@ local score, skip = ARGV[5], tonumber(ARGV[6])
 
 -- include: ../../../mechanisms/lock/scripts/fence.lua
 
-if not holds_lock(lock, lock_id) then return { -10, 0, score, skip } end
+if not holds_lock(lock, lock_id) then return { -10, 0, score, skip, {} } end
 
 local found = redis.call('ZRANGE', cold, score, cutoff, 'BYSCORE', 'LIMIT', skip, max_items, 'WITHSCORES')
-local rested = {}
+local rested, uids = {}, {}
 for at = 1, #found, 2 do
   local member, its_score = found[at], found[at + 1]
   if its_score ~= score then
@@ -33,10 +33,11 @@ for at = 1, #found, 2 do
     skip = skip + 1
   else
     rested[#rested + 1] = member
+    if queued_at and type(ticket.uid) == 'string' then uids[#uids + 1] = ticket.uid end
   end
 end
 if #rested > 0 then
   redis.call('RPUSH', hot, unpack(rested))
   redis.call('ZREM', cold, unpack(rested))
 end
-return { #rested, #found / 2, score, skip }
+return { #rested, #found / 2, score, skip, uids }
