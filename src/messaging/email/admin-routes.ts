@@ -1,18 +1,21 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
+import { progressToken } from "../../infrastructure/jobs/service.ts";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
-import { emailSettings } from "../../providers/settings.ts";
 import { destinationsOf, isHeldBack, suppressedAmong } from "../contacts/service.ts";
 import { book, brandOf, prepareMail } from "../email_templates/service.ts";
-import { addressOf, enqueueMails } from "./enqueue.ts";
+import { addressOf, enqueueMails, sendQueueLength } from "./enqueue.ts";
 import { CallbackJob, Slug, Subject } from "./entries.ts";
 import { errors } from "./errors.ts";
-import { ADMIN_QUEUE_LIMIT, sendTest } from "./jobs.ts";
+import { Health, healthOf } from "./health.ts";
 import { keys, TEST_SEND_WINDOW } from "./keys.ts";
+import { pauseLists, resumeLists } from "./paused-lists.ts";
 import { eventQueueInfo, lastRun, receiptPendingInfo, sendQueueInfo } from "./queue-info.ts";
+import { ADMIN_QUEUE_LIMIT, expectEnds, sendTest } from "./test-mail.ts";
+import { unsubscribeUrl } from "./unsubscribe-token.ts";
 
 const Count = z.int().min(0);
 const Time = z.number().nullable();
@@ -60,7 +63,7 @@ export const adminRoutes: readonly Route<Context>[] = [
   live(
     "send_queue_info",
     "How many mails wait to be sent, and since when",
-    z.object({ length: Count, urgent: Count, retrying: Count, oldest_last_queued_at: Time }),
+    z.object({ length: Count, urgent: Count, retrying: Count, paused: Count, oldest_last_queued_at: Time }),
     sendQueueInfo,
   ),
   live(
@@ -89,25 +92,28 @@ export const adminRoutes: readonly Route<Context>[] = [
     report: keys.staleReport,
     lock: keys.staleLock(),
   }),
-  live(
-    "health",
-    "Whether mails can be sent, how many, and which topics report on them",
-    z.object({
-      providers: z.array(z.string()),
-      sending_enabled: z.boolean().nullable(),
-      quota: z.object({ max_24h: z.number(), sent_24h: z.number(), max_per_second: z.number() }).nullable(),
-      topics: z.array(z.string()),
-    }),
-    async (ctx) => {
-      const quota = await ctx.providers.email.quota().catch(() => undefined);
-      return {
-        providers: [...ctx.config.get(emailSettings.provider)],
-        sending_enabled: quota?.sendingEnabled ?? null,
-        quota: quota ? { max_24h: quota.max24h, sent_24h: quota.sent24h, max_per_second: quota.maxPerSecond } : null,
-        topics: [...ctx.config.get(emailSettings.snsTopicArns)],
-      };
+  live("health", "Whether mails can be sent, how they fare, and who reports on them", Health, healthOf),
+  route({
+    method: "POST",
+    path: "/api/1/admin/email/lists/resume",
+    access: "admin",
+    summary: "Let mails of lists go on after a pause",
+    description:
+      "What was set aside comes back in order. Only bounces and complaints of later days can pause them again.",
+    responses: { 200: z.object({ resumed: z.boolean().meta({ description: "False: they were not paused" }) }) },
+    handle: async (ctx) => ({ status: 200, body: { resumed: await resumeLists(ctx) } }),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/email/lists/pause",
+    access: "admin",
+    summary: "Pause mails of lists; codes and other mails of no list go on",
+    schemas: { body: z.strictObject({ reason: z.string().trim().min(1).max(500) }) },
+    async handle(ctx, { body }) {
+      await pauseLists(ctx, body.reason);
+      return { status: 204 };
     },
-  ),
+  }),
   route({
     method: "POST",
     path: "/api/1/admin/email/messages",
@@ -160,37 +166,62 @@ export const adminRoutes: readonly Route<Context>[] = [
     path: "/api/1/admin/email/send_test",
     access: "admin",
     summary: "Send a mail to your own verified addresses, and watch what becomes of it",
-    description: "`job_uid` is the progress to watch. It is rendered before it is queued.",
+    description:
+      "It is rendered before it is queued. `GET /api/1/admin/email/send_test/{job_uid}` tells what became of it; with `progress_token` it can also be watched live like any job.",
     schemas: {
       body: z.strictObject({ template: Slug, template_parameters: MailParameters, subject: Subject.optional() }),
     },
-    responses: { 202: z.object({ job_uid: z.string(), emails: z.array(z.string()) }) },
+    responses: { 202: z.object({ job_uid: z.string(), progress_token: z.string(), emails: z.array(z.string()) }) },
     bodyLimit: BODY_LIMIT,
     async handle(ctx, { body, caller }) {
       const { sub } = caller;
       const found = sub === undefined ? [] : ((await destinationsOf(ctx, "email", [sub])).get(sub) ?? []);
       if (sub === undefined || found.length === 0) throw errors.no_verified_email();
-      const { subject } = prepareMail(body.template, body.template_parameters, brandOf(ctx.config));
+      const { template, template_parameters } = body;
+      const { list } = book.get(template);
+      const parameters =
+        list === null || "unsubscribeUrl" in template_parameters
+          ? template_parameters
+          : { ...template_parameters, unsubscribeUrl: previewUnsubscribeUrl(ctx) };
+      const { subject } = prepareMail(template, parameters, brandOf(ctx.config));
+      if ((await sendQueueLength(ctx)) > ADMIN_QUEUE_LIMIT)
+        throw errors.email_backpressure({ retryAfter: RETRY_AFTER });
       const counted = await attempt(ctx, [testSends(keys.testSends({ admin: sub }))]);
       if (!counted.allowed) throw errors.too_many_test_mails({ retryAfter: Math.ceil(counted.retryAfter) });
       const job_uid = newUid("jp");
       const emails = found.map(({ address }) => address);
+      await expectEnds(ctx, job_uid, emails);
       await ctx.jobs.enqueueMany(
         sendTest,
-        emails.map((email) => ({ email, subject: body.subject ?? subject, job_uid, ...pick(body) })),
+        emails.map((email) => ({ email, subject: body.subject ?? subject, job_uid, template, template_parameters })),
       );
-      return { status: 202, body: { job_uid, emails } };
+      return { status: 202, body: { job_uid, progress_token: await progressToken(ctx, job_uid), emails } };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/email/send_test/{job_uid}",
+    access: "admin",
+    summary: "What became of a test mail so far",
+    schemas: { params: z.object({ job_uid: z.string().regex(/^crl_jp_[\w-]{22}$/) }) },
+    responses: {
+      200: z.object({
+        done: z.boolean(),
+        outcome: z.enum(["delivered", "failed"]).nullable().meta({ description: "Failed if any address did" }),
+        steps: z.array(z.object({ at: z.number(), message: z.string() })),
+      }),
+    },
+    async handle(ctx, { params }) {
+      const progress = await ctx.jobs.progress.read(params.job_uid);
+      if (!progress) throw errors.unknown_test_mail();
+      const steps = progress.events.map(({ occurred_at, message }) => ({ at: occurred_at, message }));
+      const last = progress.events.at(-1)?.type;
+      const outcome = !progress.done ? null : last === "succeeded" ? "delivered" : "failed";
+      return { status: 200, headers: { "cache-control": "no-store" }, body: { done: progress.done, outcome, steps } };
     },
   }),
 ];
 
-const pick = ({
-  template,
-  template_parameters,
-}: {
-  template: string;
-  template_parameters: Record<string, unknown>;
-}) => ({
-  template,
-  template_parameters,
-});
+/** A link like the one that the mail will get, for rendering it beforehand. */
+const previewUnsubscribeUrl = (ctx: Context) =>
+  unsubscribeUrl(ctx, { email: "reader@mail.invalid", list: "reminders", emailUid: "preview", issuedAt: 0 });

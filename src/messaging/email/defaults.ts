@@ -2,7 +2,7 @@ import type { Context, JobContext } from "../../jobs/context.ts";
 import type { Outcome } from "../../jobs/runner.ts";
 import { bareAddress } from "../../providers/email.ts";
 import { type EmailFailure, suppressAfterFailure } from "../contacts/service.ts";
-import { type FailureStory, readFailure, readSuccess } from "./callbacks.ts";
+import { type FailureStory, readFailure, readSuccess, type SuccessStory } from "./callbacks.ts";
 import type { MailNews } from "./entries.ts";
 import { handleFailures, type Verdict } from "./policy.ts";
 
@@ -43,12 +43,12 @@ export async function defaultFailures(
 export async function defaultSuccesses(
   ctx: JobContext,
   raws: readonly string[],
-  heard: (uid: string, at: number) => Promise<void> | void = () => {},
+  heard: (story: SuccessStory, at: number) => Promise<void> | void = () => {},
 ): Promise<readonly Outcome[]> {
   const { stories, outcomes } = readAll(raws, readSuccess);
   for (const { at, story } of stories) {
     ctx.log.info({ uid: story.email.uid }, "a mail was delivered");
-    await heard(story.email.uid, at);
+    await heard(story, at);
   }
   return outcomes;
 }

@@ -39,6 +39,11 @@ export const errors = defineErrors({
   },
   too_many_bad_tokens: { status: 429, doc: "Too many links that mean nothing came from one place." },
   too_many_test_mails: { status: 429, doc: "An administrator asked for too many test mails in a minute." },
+  unknown_test_mail: {
+    status: 404,
+    doc: "No test mail is known by this uid.",
+    hint: "What became of one is kept for half an hour after its last news.",
+  },
   no_verified_email: {
     status: 404,
     doc: "The caller has no verified email address that a test mail could go to.",

@@ -41,6 +41,7 @@ const MAIL_PLACES = [
   keys.sendPurgatory(),
   keys.retrying(),
   keys.urgentRetrying(),
+  keys.paused(),
 ] as const;
 
 const SUMS: readonly { readonly family: StatsFamily; readonly total: string; readonly parts: readonly string[] }[] = [

@@ -10,6 +10,7 @@ import {
   list,
   literal,
   optional,
+  set,
   string,
   text,
   zset,
@@ -23,6 +24,8 @@ export const HANDOVER_FLAG_TTL = 604_800;
 export const WEBHOOK_FLAG_TTL = 600;
 export const REFUSED_TOKEN_WINDOW = 60;
 export const TEST_SEND_WINDOW = 60;
+/** As long as a mail may take to end: tries for half a day, then a day until its receipt is given up. */
+export const TEST_MEMORY = 172_800;
 export const UNPROCESSABLE_KEPT = 1_000;
 
 const own = { origin: "carillon" } as const;
@@ -119,6 +122,21 @@ export const keys = family("email", {
     doc: "how many test mails one administrator asked for in this minute",
     ttl: expires(TEST_SEND_WINDOW),
     ...own,
+  }),
+  testWaiting: set("email:test_waiting:{job_uid}", text, {
+    doc: "addresses of a test mail whose end is not known yet; those that failed stay with an exclamation mark in front",
+    ttl: expires(TEST_MEMORY),
+    ...own,
+    ...secret,
+  }),
+  listsPause: string("email:lists_pause", json(z.object({ paused: z.boolean(), at: z.number(), reason: z.string() })), {
+    doc: "whether mails of lists are paused, since when and why; or when an administrator let them go on",
+    ...own,
+  }),
+  paused: list("email:paused", attemptEntry, {
+    doc: "mails of lists that were set aside while lists are paused: in on the right, back from the left",
+    ...own,
+    ...secret,
   }),
   sendLock: jobLock("email:send_job:lock", "job that sends mails"),
   reconciliationLock: jobLock("email:reconciliation_job:lock", "job that works news in"),

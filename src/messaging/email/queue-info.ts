@@ -21,11 +21,12 @@ async function firstOf<T>({ redis }: Context, key: KeyName<"list">, codec: Codec
 
 export async function sendQueueInfo(ctx: Context) {
   const { commands, topology } = ctx.redis;
-  const [ordinary, urgent, late, urgentLate, oldest, oldestUrgent] = await Promise.all([
+  const [ordinary, urgent, late, urgentLate, paused, oldest, oldestUrgent] = await Promise.all([
     commands.llen(topology.key(keys.toSend())),
     commands.llen(topology.key(keys.urgent())),
     commands.zcard(topology.key(keys.retrying())),
     commands.zcard(topology.key(keys.urgentRetrying())),
+    commands.llen(topology.key(keys.paused())),
     firstOf(ctx, keys.toSend(), attemptEntry),
     firstOf(ctx, keys.urgent(), attemptEntry),
   ]);
@@ -34,6 +35,7 @@ export async function sendQueueInfo(ctx: Context) {
     length: ordinary + urgent,
     urgent,
     retrying: late + urgentLate,
+    paused,
     oldest_last_queued_at: times.length === 0 ? null : Math.min(...times),
   };
 }

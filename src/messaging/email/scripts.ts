@@ -36,6 +36,25 @@ export const unreserve = defineScript({
   reply: (code: number) => (code === FENCED_CODE ? fenced : ({ ok: true, returned: code } as const)),
 });
 
+/** Idempotent: what a first call set aside, a repeat no longer finds in the purgatory. */
+export const setAside = defineScript({
+  name: "email.set_aside",
+  file: file("set_aside"),
+  keys: ["purgatory", "paused", "lock"],
+  args: ["lock_id", "...items"],
+  idempotent: true,
+  reply: (code: number) => (code === FENCED_CODE ? fenced : ({ ok: true, aside: code } as const)),
+});
+
+export const bringBack = defineScript({
+  name: "email.bring_back",
+  file: file("bring_back"),
+  keys: ["paused", "to_send"],
+  args: ["most"],
+  idempotent: true,
+  reply: (left: number) => left,
+});
+
 /** Idempotent by its flags: a repeat answers what was decided. */
 export const decide = defineScript({
   name: "email.decide",

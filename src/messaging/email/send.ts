@@ -14,8 +14,10 @@ import type { Attempt } from "./entries.ts";
 import { Gate } from "./gate.ts";
 import { keys } from "./keys.ts";
 import { type Lane, laneOf, lanes, unreserveMails, urgentRoom } from "./line.ts";
+import { areListsPaused, withoutLists } from "./paused-lists.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, type Sent, settleSent } from "./settle-send.ts";
+import { tellAccepted } from "./test-mail.ts";
 
 /** Seconds of a run, as its runner declares them. */
 export const BUDGET = 50;
@@ -31,7 +33,7 @@ type Suppressed = SuppressedAmong["emails"] extends ReadonlyMap<string, infer He
 /** Sends what waits. Answers why it stopped. */
 export async function sendMails(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<SendCount>(ctx, keys.sendReport);
-  const run = new SendRun(ctx, lock, await paceFor(ctx));
+  const run = new SendRun(ctx, lock, await paceFor(ctx), await areListsPaused(ctx));
   const { stopReason } = await runBatches(ctx, {
     runner: ctx.job.name,
     shuttingDown: () => ctx.shuttingDown(),
@@ -63,13 +65,15 @@ class SendRun {
   readonly #lock: Lock;
   readonly #gate: Gate;
   readonly #pace: Pace;
+  readonly #listsPaused: boolean;
   #lane: Lane = "urgent";
   #ended: StopReason | undefined;
   /** Urgent mails that came while others were being sent, in order. */
   #hurried: Entry<Attempt>[] = [];
   #watchFailed: { readonly error: unknown } | undefined;
 
-  constructor(ctx: JobContext, lock: Lock, pace: Pace) {
+  constructor(ctx: JobContext, lock: Lock, pace: Pace, listsPaused: boolean) {
+    this.#listsPaused = listsPaused;
     this.#ctx = ctx;
     this.#lock = lock;
     this.#pace = pace;
@@ -92,7 +96,8 @@ class SendRun {
     const entries = await lanes[this.#lane].read(ctx, 0, batch.size);
     const mixed = batch.recovered ? entries.toSorted((one, other) => rankOf(one) - rankOf(other)) : entries;
     const left = new Set<Entry<Attempt>>();
-    const taken = await this.#send(mixed, left);
+    const going = this.#listsPaused ? await withoutLists(ctx, this.#lock.fence, mixed) : mixed;
+    const taken = await this.#send(going, left);
     if (this.#watchFailed) throw this.#watchFailed.error;
     if (this.#lock.signal.aborted) throw lockErrors.lock_lost();
     // Only now: requests that were under way had to end with the client that they began with.
@@ -193,6 +198,10 @@ class SendRun {
         if (sent.some(({ outcome }) => outcome.ok && !outcome.hasReceipts))
           nudgeByName(ctx, "runners.emails.receipt_reconciliation");
         await this.#suppressUnreachable(sent);
+        await tellAccepted(
+          ctx,
+          sent.flatMap(({ entry, outcome }) => (outcome.ok ? [entry.value] : [])),
+        );
       },
       stop: () => this.#stopping(),
       ahead: () => (this.#hurried.length > 0 ? this.#hurried.splice(0) : []),

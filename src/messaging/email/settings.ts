@@ -115,6 +115,11 @@ export const settings = {
     default: 43_200,
     doc: "how long after its first queueing a mail is still tried again",
   }),
+  reputationMinimum: kinds.integer("email.reputationMinimum", {
+    default: 1000,
+    min: 1,
+    doc: "how many mails of the last seven days must have been accepted before bounces and complaints among them may pause the mails of lists",
+  }),
   receiptTimeout: kinds.seconds("email.receiptTimeoutSeconds", {
     default: 86_400,
     min: 1,

@@ -8,6 +8,7 @@ const STATIONS: readonly Station[] = [
   { kind: "list", key: keys.sendPurgatory(), state: "is being sent" },
   { kind: "zset", key: keys.urgentRetrying(), state: "waits for its next try", score: "due" },
   { kind: "zset", key: keys.retrying(), state: "waits for its next try", score: "due" },
+  { kind: "list", key: keys.paused(), state: "is set aside until lists go on" },
   {
     kind: "pending",
     key: keys.pending(),
