@@ -66,6 +66,9 @@ export class ExpoSimulator {
     this.#random = plan.random;
     this.#accessToken = plan.accessToken;
     this.#gauge = new Gauge(plan.clock, 1);
+    // Receipts of what an earlier process took are still asked for, a quarter of an hour later.
+    for (const message of plan.inbox.all())
+      if (message.provider === "expo") this.#receipts.set(message.provider_id, { message, createdAt: message.at });
   }
 
   async answer(asked: Asked): Promise<Answer> {

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
 import { eventually } from "../../test/harness/facts.ts";
 import { VirtualClock } from "../kernel/clock.ts";
 import { silentLog } from "../kernel/log.ts";
@@ -118,5 +121,59 @@ describe("where the sandbox listens", () => {
       expect([host, isLoopback(host)]).toEqual([host, true]);
     for (const host of ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1", "", "::ffff:10.0.0.1"])
       expect([host, isLoopback(host)]).toEqual([host, false]);
+  });
+});
+
+describe("an inbox on disk", () => {
+  const folder = mkdtempSync(join(tmpdir(), "carillon-inbox-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const start = () => Sandbox.start({ clock, log: silentLog, publicUrl: "http://127.0.0.1:9", folder, keep: 5 });
+  const push = (at: Sandbox) =>
+    fetch(`${at.url}/--/api/v2/push/send`, { method: "POST", body: '{"to":"ExponentPushToken[a]"}' });
+  const text = (at: Sandbox) => {
+    const { accountSid, authToken } = at.twilio.account;
+    return fetch(`${at.url}/2010-04-01/Accounts/${accountSid}/Messages.json`, {
+      method: "POST",
+      headers: { authorization: `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString("base64")}` },
+      body: new URLSearchParams({ To: "+15551234567", Body: "Hi", MessagingServiceSid: "MG1" }),
+    });
+  };
+
+  it("outlives its process, with what can be looked up, and goes on counting", async () => {
+    const first = await start();
+    const { data } = (await (await push(first)).json()) as { data: { id: string } };
+    const { sid } = (await (await text(first)).json()) as { sid: string };
+    const raw = Buffer.from("Subject: Hi\r\n\r\nBody");
+    first.inbox.add(mail("ada@example.com", { raw }));
+    await first.twilio.inbound({ from: "+15551234567", body: "STOP" });
+    const gone = first.inbox.add(mail("gone@example.com"));
+    first.inbox.remove(gone.id);
+    const second = await start();
+    expect(second.inbox.size).toBe(0);
+    await second.close();
+    await first.close();
+
+    const third = await start();
+    expect(third.inbox.all().map(({ id }) => id)).toEqual(["push-1", "sms-2", "email-3", "sms-4"]);
+    expect(third.inbox.get("email-3")!.raw).toEqual(raw);
+    expect(third.inbox.get("sms-4")).toMatchObject({ webhooks: [{ kind: "inbound", answered: null }] });
+    expect((await text(third)).status).toBe(400);
+    await clock.advance(60);
+    const receipts = await fetch(`${third.url}/--/api/v2/push/getReceipts`, {
+      method: "POST",
+      body: JSON.stringify({ ids: [data.id] }),
+    });
+    expect(await receipts.json()).toEqual({ data: { [data.id]: { status: "ok" } } });
+    expect(third.inbox.statusOf(third.inbox.get("sms-2")!)).toMatchObject({ status: "delivered" });
+    expect(third.inbox.get("sms-2")!.provider_id).toBe(sid);
+    expect(third.inbox.add(mail("new@example.com")).id).toBe("email-5");
+    await third.close();
+    const fourth = await start();
+    expect(fourth.inbox.all().map(({ id }) => id)).toEqual(["push-1", "sms-2", "email-3", "sms-4", "email-5"]);
+    fourth.inbox.clear();
+    await fourth.close();
+    const fifth = await start();
+    expect(fifth.inbox.size).toBe(0);
+    await fifth.close();
   });
 });

@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { ReadMail } from "./mail-reader.ts";
+import { numberOf, type Shelf } from "./shelf.ts";
 
 export const CHANNELS = ["push", "sms", "email"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -57,20 +58,28 @@ export interface MessageFilter {
 const LARGEST_STORE = 64 * 1024 * 1024;
 
 /**
- * Everything that the simulators accepted, newest last, in memory: the newest thousand, and at most 64 MiB of raw mail.
- * A message in the inbox is one that a real provider would have sent.
+ * Everything that the simulators accepted, newest last: the newest thousand, and at most 64 MiB of raw mail. A message in
+ * the inbox is one that a real provider would have sent. With a shelf it outlives the process.
  */
 export class Inbox {
   readonly #clock: Clock;
   readonly #keep: number;
   readonly #messages = new Map<string, SandboxMessage>();
   readonly #watchers = new Set<() => void>();
+  readonly #shelf: Shelf | undefined;
   #bytes = 0;
   #made = 0;
 
-  constructor(clock: Clock, keep = 1000) {
+  constructor(clock: Clock, keep = 1000, shelf?: Shelf) {
     this.#clock = clock;
     this.#keep = keep;
+    this.#shelf = shelf;
+    for (const message of shelf?.found ?? []) {
+      this.#messages.set(message.id, message);
+      this.#bytes += message.raw?.length ?? 0;
+      this.#made = numberOf(message);
+    }
+    this.#makeRoom();
   }
 
   get size(): number {
@@ -87,10 +96,8 @@ export class Inbox {
     };
     this.#messages.set(kept.id, kept);
     this.#bytes += kept.raw?.length ?? 0;
-    for (const oldest of this.#messages.keys()) {
-      if (this.#messages.size <= this.#keep && (this.#bytes <= LARGEST_STORE || this.#messages.size === 1)) break;
-      this.remove(oldest);
-    }
+    this.#shelf?.put(kept);
+    this.#makeRoom();
     for (const watcher of this.#watchers) watcher();
     return kept;
   }
@@ -113,13 +120,23 @@ export class Inbox {
   }
 
   remove(id: string): boolean {
-    this.#bytes -= this.#messages.get(id)?.raw?.length ?? 0;
+    const message = this.#messages.get(id);
+    if (!message) return false;
+    this.#bytes -= message.raw?.length ?? 0;
+    this.#shelf?.remove(message);
     return this.#messages.delete(id);
   }
 
   clear(): void {
     this.#messages.clear();
+    this.#shelf?.clear();
     this.#bytes = 0;
+  }
+
+  /** Notes a webhook call about a message. */
+  heard(message: SandboxMessage, call: WebhookCall): void {
+    message.webhooks.push(call);
+    this.#changed(message);
   }
 
   /** The newest message that fits, as soon as there is one; undefined when the time is up. */
@@ -150,6 +167,19 @@ export class Inbox {
   /** Forgets the steps ahead and goes on with these instead. */
   redirect(message: SandboxMessage, moments: readonly Moment[]): void {
     message.moments = [...this.historyOf(message), ...moments];
+    this.#changed(message);
+  }
+
+  /** One that was taken out meanwhile stays out. */
+  #changed(message: SandboxMessage): void {
+    if (this.#messages.get(message.id) === message) this.#shelf?.put(message);
+  }
+
+  #makeRoom(): void {
+    for (const oldest of this.#messages.keys()) {
+      if (this.#messages.size <= this.#keep && (this.#bytes <= LARGEST_STORE || this.#messages.size === 1)) break;
+      this.remove(oldest);
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import { Knobs } from "./knobs.ts";
 import { isLoopback, sandboxErrors } from "./loopback.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { SesSimulator } from "./ses.ts";
+import { openShelf } from "./shelf.ts";
 import { SmtpSink } from "./smtp-sink.ts";
 import { SnsTopic, type Subscribing } from "./sns.ts";
 import { type TwilioAccount, TwilioSimulator } from "./twilio.ts";
@@ -39,6 +40,8 @@ export interface SandboxOptions {
   readonly subscribing?: Subscribing;
   /** How many messages the inbox keeps. */
   readonly keep?: number;
+  /** Where the inbox lies, to outlive the process; without it, in memory only. */
+  readonly folder?: string;
 }
 
 export const SANDBOX_TWILIO: TwilioAccount = {
@@ -51,8 +54,10 @@ export const SANDBOX_TWILIO: TwilioAccount = {
  * protocols. Real clients are pointed at `url` and `smtpUrl` and cannot tell the difference. What they send ends in the
  * inbox; the knobs decide what goes wrong.
  *
- * Life: started (listening; the house's webhook is asked to confirm its subscription) -> closed. All state is in memory: a process that dies
- * takes inbox, receipts and planned callbacks with it, and the house finds out as it would with a provider that forgot.
+ * Life: started (listening; the house's webhook is asked to confirm its subscription) -> closed. With a folder the inbox
+ * outlives the process, and with it what can be looked up: receipts, texts, who said STOP. Callbacks and notifications that
+ * were planned, the account's suppression list and the knobs go with the process, and the house finds out as it would
+ * with a provider that forgot.
  */
 export class Sandbox {
   readonly url: string;
@@ -88,7 +93,8 @@ export class Sandbox {
     const house = { url: bare(options.publicUrl) };
     const agenda = new Agenda(clock, log);
     const knobs = new Knobs();
-    const inbox = new Inbox(clock, options.keep);
+    const shelf = options.folder === undefined ? undefined : openShelf(options.folder);
+    const inbox = new Inbox(clock, options.keep, shelf);
     // Each part draws from a sequence of its own, so that traffic of one does not change the faults of another.
     const parts = (index: number) => ({ clock, agenda, knobs, inbox, random: seededRandom(seed * 31 + index) });
     const address = { url: "" };
@@ -107,8 +113,10 @@ export class Sandbox {
     });
     const ses = new SesSimulator({ ...parts(4), topic });
     const answering = [expo, twilio, ses].map((part) => part.answer.bind(part));
-    const server = await ExchangeServer.listen({ host, port: options.port ?? 0, log, answering });
+    const undo: (() => Promise<void> | undefined)[] = [() => shelf?.close()];
     try {
+      const server = await ExchangeServer.listen({ host, port: options.port ?? 0, log, answering });
+      undo.push(() => server.close());
       const smtp = await SmtpSink.listen({
         ...parts(5),
         host,
@@ -119,11 +127,12 @@ export class Sandbox {
       if (subscribing === "at start") agenda.at(clock.now(), "sns subscription", () => topic.subscribe());
       const closing = async () => {
         await Promise.all([agenda.close(), server.close(), smtp.close()]);
+        await shelf?.close();
       };
       const { url } = server;
       return new Sandbox({ url, smtpUrl: smtp.url, expo, twilio, ses, inbox, knobs }, house, closing);
     } catch (error) {
-      await server.close();
+      for (const step of undo.reverse()) await step();
       throw error;
     }
   }

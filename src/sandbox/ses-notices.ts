@@ -1,4 +1,4 @@
-import type { SandboxMessage } from "./inbox.ts";
+import type { Moment, SandboxMessage } from "./inbox.ts";
 import type { SesKnobs } from "./knobs.ts";
 
 export type Notice =
@@ -38,6 +38,14 @@ export function statusOf(notice: Notice): string {
 export function errorOf(notice: Notice): string | undefined {
   if (notice.type === "Bounce") return `${notice.bounceType}/${notice.bounceSubType}`;
   return notice.type === "Complaint" ? notice.feedbackType : undefined;
+}
+
+/** The notice that a step of a message's history tells of. */
+export function noticeIn({ status, error = "" }: Moment): Notice | undefined {
+  if (status === "delivered") return { type: "Delivery" };
+  if (status === "complained") return { type: "Complaint", feedbackType: error };
+  const [bounceType = "", bounceSubType = ""] = error.split("/");
+  return status === "bounced" ? { type: "Bounce", bounceType, bounceSubType } : undefined;
 }
 
 /** The notification as the mail service words it. */

@@ -10,7 +10,7 @@ import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
 import type { Knobs, SesKnobs } from "./knobs.ts";
 import { readMail } from "./mail-reader.ts";
 import { seededHex } from "./seeded-random.ts";
-import { errorOf, type Notice, noticesOf, notificationOf, outcomeOf, statusOf } from "./ses-notices.ts";
+import { errorOf, type Notice, noticeIn, noticesOf, notificationOf, outcomeOf, statusOf } from "./ses-notices.ts";
 import type { SnsTopic } from "./sns.ts";
 
 const SIGNATURE =
@@ -104,7 +104,7 @@ export class SesSimulator {
   /** Sends the last report again, as a new notification; false when there was none. */
   repeat(message: SandboxMessage): boolean {
     const last = this.#inbox.statusOf(message);
-    if (!this.#notices.has(last)) return false;
+    if (this.#noticeOf(last) === undefined) return false;
     this.#report(message, last);
     return true;
   }
@@ -166,6 +166,11 @@ export class SesSimulator {
     return moment;
   }
 
+  /** Of a message that an earlier process took only its history is left, which says as much. */
+  #noticeOf(moment: Moment): Notice | undefined {
+    return this.#notices.get(moment) ?? noticeIn(moment);
+  }
+
   #report(message: SandboxMessage, moment: Moment): void {
     this.#agenda.at(moment.at, message.id, async () => {
       if (message.moments.includes(moment)) await this.#publish(message, moment);
@@ -173,7 +178,7 @@ export class SesSimulator {
   }
 
   #publish(message: SandboxMessage, moment: Moment): Promise<void> {
-    return this.topic.publish(notificationOf(this.#notices.get(moment)!, message, this.#clock.now()), message);
+    return this.topic.publish(notificationOf(this.#noticeOf(moment)!, message, this.#clock.now()), message);
   }
 
   #account(): Answer {

@@ -3,7 +3,7 @@ import type { Agenda } from "./agenda.ts";
 import { callWebhook } from "./caller.ts";
 import type { Answer, Asked } from "./exchange.ts";
 import { SES_NOTICE_FAULTS, strike } from "./faults.ts";
-import type { SandboxMessage } from "./inbox.ts";
+import type { Inbox, SandboxMessage } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { seededHex } from "./seeded-random.ts";
 import { CERTIFICATE_PATH, type Envelope, snsCertificate, snsSignature } from "./sns-signer.ts";
@@ -54,6 +54,7 @@ export class SnsTopic {
   readonly #clock: Clock;
   readonly #agenda: Agenda;
   readonly #knobs: Knobs;
+  readonly #inbox: Inbox;
   readonly #random: () => number;
   readonly #ownUrl: () => string;
   readonly #endpoint: () => string;
@@ -67,6 +68,7 @@ export class SnsTopic {
     clock: Clock;
     agenda: Agenda;
     knobs: Knobs;
+    inbox: Inbox;
     random: () => number;
     ownUrl: () => string;
     endpoint: () => string;
@@ -75,6 +77,7 @@ export class SnsTopic {
     this.#clock = plan.clock;
     this.#agenda = plan.agenda;
     this.#knobs = plan.knobs;
+    this.#inbox = plan.inbox;
     this.#random = plan.random;
     this.#ownUrl = plan.ownUrl;
     this.#endpoint = plan.endpoint;
@@ -179,7 +182,7 @@ export class SnsTopic {
   async #post(letter: Letter, attempt: number): Promise<void> {
     const [at, url] = [this.#clock.now(), this.#endpoint()];
     const answered = await callWebhook(this.#agenda, url, letter.body, letter.headers);
-    letter.about?.webhooks.push({ kind: letter.kind, url, at, answered });
+    if (letter.about) this.#inbox.heard(letter.about, { kind: letter.kind, url, at, answered });
     const mayPass = answered === null || answered >= 500 || answered === 429;
     if (!mayPass || attempt >= RETRIES) return;
     const id = letter.headers["x-amz-sns-message-id"];

@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import { callWebhook } from "./caller.ts";
 import { strike, TWILIO_CALLBACK_FAULTS } from "./faults.ts";
-import type { Moment, SandboxMessage } from "./inbox.ts";
+import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { twilioSignature } from "./twilio-signature.ts";
 
@@ -24,15 +24,24 @@ export class TwilioCallbacks {
   readonly #clock: Clock;
   readonly #agenda: Agenda;
   readonly #knobs: Knobs;
+  readonly #inbox: Inbox;
   readonly #authToken: string;
   readonly #random: () => number;
   /** By sid: a callback that waits for its successor to overtake it. */
   readonly #held = new Map<string, Planned>();
 
-  constructor(plan: { clock: Clock; agenda: Agenda; knobs: Knobs; random: () => number; authToken: string }) {
+  constructor(plan: {
+    clock: Clock;
+    agenda: Agenda;
+    knobs: Knobs;
+    inbox: Inbox;
+    random: () => number;
+    authToken: string;
+  }) {
     this.#clock = plan.clock;
     this.#agenda = plan.agenda;
     this.#knobs = plan.knobs;
+    this.#inbox = plan.inbox;
     this.#authToken = plan.authToken;
     this.#random = plan.random;
   }
@@ -98,6 +107,6 @@ export class TwilioCallbacks {
   async #send({ message, moment, url, fields }: Planned, options: { badSignature?: boolean } = {}): Promise<void> {
     const at = this.#clock.now();
     const answered = await this.post(url, fields, options);
-    message.webhooks.push({ kind: moment.status, url, at, answered });
+    this.#inbox.heard(message, { kind: moment.status, url, at, answered });
   }
 }

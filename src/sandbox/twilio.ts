@@ -88,6 +88,12 @@ export class TwilioSimulator {
     this.#gauge = new Gauge(plan.clock, 1);
     this.#callbacks = new TwilioCallbacks({ ...plan, authToken: plan.account.authToken });
     this.#path = `/2010-04-01/Accounts/${plan.account.accountSid}/Messages`;
+    // What an earlier process took can still be looked up, and who had said STOP is still left alone.
+    for (const message of plan.inbox.all()) {
+      if (message.provider !== "twilio") continue;
+      if (message.direction === "in") this.#heed(message.from ?? "", message.text);
+      else this.#resources.set(message.provider_id, message);
+    }
   }
 
   async answer(asked: Asked): Promise<Answer> {
@@ -122,12 +128,7 @@ export class TwilioSimulator {
 
   /** A text from a person to the house, with a valid signature. Answers what the webhook answered. */
   async inbound({ from, to = this.number, body }: InboundText): Promise<number | null> {
-    const word = body
-      .trim()
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s]/gu, "");
-    if (STOP_WORDS.test(word)) this.stopped.add(from);
-    if (START_WORDS.test(word)) this.stopped.delete(from);
+    this.#heed(from, body);
     const sid = `SM${seededHex(this.#random, 32)}`;
     const at = this.#clock.now();
     const message = this.#inbox.add({
@@ -150,7 +151,7 @@ export class TwilioSimulator {
       NumMedia: "0",
       NumSegments: "1",
     });
-    message.webhooks.push({ kind: "inbound", url, at, answered });
+    this.#inbox.heard(message, { kind: "inbound", url, at, answered });
     return answered;
   }
 
@@ -166,6 +167,15 @@ export class TwilioSimulator {
   repeat(message: SandboxMessage): void {
     const moment = this.#inbox.statusOf(message);
     this.#announce(message, [moment]);
+  }
+
+  #heed(from: string, body: string): void {
+    const word = body
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s]/gu, "");
+    if (STOP_WORDS.test(word)) this.stopped.add(from);
+    if (START_WORDS.test(word)) this.stopped.delete(from);
   }
 
   #credentials(): string {

@@ -123,6 +123,7 @@ async function open({ config, clock, log }: Surroundings): Promise<Sandbox> {
     reportsTexts: true,
     seed: config.get(settings.seed),
     keep: config.get(settings.keep),
+    folder: folderOf(config),
     secrets: { twilio, expoAccessToken },
   };
   try {
