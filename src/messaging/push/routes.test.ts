@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { operations } from "../../infrastructure/operations/index.ts";
 import { statisticsDomain } from "../../insight/statistics/index.ts";
+import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { contacts } from "../contacts/index.ts";
 import { registerPushTokens } from "../contacts/service.ts";
 import { push } from "./index.ts";
@@ -77,6 +78,29 @@ test("the way of notifications is shown stage by stage, with ages, and an unread
   });
   await commands.rpush(raw(keys.hot()), "damaged", ticket("c", now, now));
   expect((await get("receipt_hot_set_info")).json()).toEqual({ length: 2, oldest_last_queued_at: null });
+});
+
+test("one call shows every place on the way, what was set aside, and which jobs run", async () => {
+  const { commands } = server.ctx.redis;
+  const now = server.ctx.clock.now();
+  await testPush(good);
+  await commands.zadd(raw(keys.retrying()), now + 15, "{}", now + 60, "[]");
+  await commands.rpush(raw(keys.sendPurgatory()), "{}");
+  await commands.rpush(raw(quarantineOf(keys.toSend())), "{}");
+  await commands.set(raw(keys.sendLock()), "held", "EX", 60);
+  const overview = await get("queue_overview");
+  expect(overview.headers["cache-control"]).toBe("no-store");
+  expect(overview.json()).toEqual({
+    to_send: { length: 1, oldest_last_queued_at: now },
+    retrying: { length: 2, next_due_at: now + 15 },
+    send_purgatory: 1,
+    cold: { length: 0, num_overdue: 0, oldest_last_queued_at: null },
+    hot: { length: 0, oldest_last_queued_at: null },
+    ticket_purgatory: 0,
+    quarantined: 1,
+    running: { send: true, cold_to_hot: false, check: false },
+    checked_at: now,
+  });
 });
 
 test("the last runs are shown without their prefix, and a job that never finished is not found", async () => {

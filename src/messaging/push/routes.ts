@@ -4,7 +4,7 @@ import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
 import { pushTokensCreatedBefore } from "../contacts/service.ts";
 import { keys } from "./keys.ts";
-import { coldSetInfo, hotListInfo, lastRun, sendQueueInfo } from "./overview.ts";
+import { coldSetInfo, hotListInfo, lastRun, overviewOf, sendQueueInfo } from "./overview.ts";
 import { sendTestPush, TestPush } from "./test-push.ts";
 
 const ADMIN = "/api/1/admin/notifs";
@@ -16,6 +16,19 @@ const LastRun = z.looseObject({
   finished_at: z.number(),
   running_time: z.number(),
   purgatory_size: z.number(),
+});
+
+const ColdInfo = QueueInfo.extend({ num_overdue: z.number() });
+const Overview = z.object({
+  to_send: QueueInfo,
+  retrying: z.object({ length: z.number(), next_due_at: z.number().nullable() }),
+  send_purgatory: z.number(),
+  cold: ColdInfo,
+  hot: QueueInfo,
+  ticket_purgatory: z.number(),
+  quarantined: z.number(),
+  running: z.object({ send: z.boolean(), cold_to_hot: z.boolean(), check: z.boolean() }),
+  checked_at: z.number(),
 });
 
 function live(
@@ -35,13 +48,9 @@ function live(
 }
 
 export const routes: readonly Route<Context>[] = [
+  live("queue_overview", "Every place on the way of notifications, in one look", Overview, overviewOf),
   live("send_queue_info", "How many notifications wait to be sent", QueueInfo, sendQueueInfo),
-  live(
-    "receipt_cold_set_info",
-    "How many tickets rest before their receipt is asked for",
-    QueueInfo.extend({ num_overdue: z.number() }),
-    coldSetInfo,
-  ),
+  live("receipt_cold_set_info", "How many tickets rest before their receipt is asked for", ColdInfo, coldSetInfo),
   live("receipt_hot_set_info", "How many receipts are to be asked for", QueueInfo, hotListInfo),
   live("last_send_job", "What the last run of the send job did", LastRun, (ctx) =>
     lastRun(ctx, keys.sendReport, keys.sendPurgatory()),
