@@ -11,14 +11,14 @@ import { messageLogSettings } from "./settings.ts";
  *
  * No message depends on its story. A channel notes what it did after it did it, never waits for the note and never hears
  * of its failure; a process that dies takes along what it had not appended, at most the notes of one call. From the
- * buffer on nothing is lost: a run that dies after the commit stores the same rows again, which changes nothing. Steps
- * may arrive in any order; whoever reads them sorts them by their times.
+ * buffer on nothing is lost: a run that dies after the commit stores the same rows again. Steps may arrive in any order
+ * and more than once; whoever reads them sorts them by their times and tells equal ones once.
  */
 export const buffer = writeBehind({ buffer: messageLogKeys.buffer(), codec: noteGroup });
 
-/** Notes in one entry of the buffer, and in one call. */
+/** Notes in one entry of the buffer, and entries in one call. */
 const GROUP = 50;
-const PER_CALL = 1_000;
+const GROUPS_PER_CALL = 20;
 /** Entries in the buffer: when SQL is away for long, later steps are not kept rather than filling Redis. */
 export const MOST_GROUPS = 50_000;
 /** Notes that one process holds while Redis is slow. */
@@ -28,7 +28,8 @@ const DROPPED = "carillon_message_log_dropped_total";
 type LogContext = Pick<KernelContext, "redis" | "clock" | "config" | "alerts" | "log" | "metrics">;
 
 class Line {
-  #waiting: StoredNote[] = [];
+  #waiting: StoredNote[][] = [];
+  #count = 0;
   #appending: Promise<void> | undefined;
 
   get settled(): Promise<void> {
@@ -36,10 +37,14 @@ class Line {
   }
 
   add(ctx: LogContext, notes: readonly StoredNote[]): void {
-    const room = MOST_WAITING - this.#waiting.length;
-    if (notes.length > room) drop(ctx, notes.length - Math.max(0, room), "Redis is slow to take them");
-    // Not spread into push: a campaign notes more than a call may have arguments.
-    this.#waiting = this.#waiting.concat(notes.slice(0, Math.max(0, room)));
+    const kept = notes.slice(0, Math.max(0, MOST_WAITING - this.#count));
+    if (kept.length < notes.length) drop(ctx, notes.length - kept.length, "Redis is slow to take them");
+    for (const note of kept) {
+      const last = this.#waiting.at(-1);
+      if (last && last.length < GROUP) last.push(note);
+      else this.#waiting.push([note]);
+    }
+    this.#count += kept.length;
     this.#appending ??= this.#append(ctx).finally(() => {
       this.#appending = undefined;
     });
@@ -50,17 +55,15 @@ class Line {
     // Notes of the same turn of the event loop go together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
-      const notes = this.#waiting.slice(0, PER_CALL);
-      this.#waiting = this.#waiting.slice(notes.length);
-      const groups = Array.from({ length: Math.ceil(notes.length / GROUP) }, (_, at) =>
-        notes.slice(at * GROUP, (at + 1) * GROUP),
-      );
+      const groups = this.#waiting.splice(0, GROUPS_PER_CALL);
+      const notes = groups.reduce((sum, group) => sum + group.length, 0);
+      this.#count -= notes;
       try {
         const answer = await buffer.append(ctx, groups, { maxLength: MOST_GROUPS });
-        if (!answer.ok) drop(ctx, notes.length, "SQL takes them too slowly");
+        if (!answer.ok) drop(ctx, notes, "SQL takes them too slowly");
       } catch (error) {
-        ctx.log.warn({ err: error, count: notes.length }, "steps of messages could not be noted");
-        count(ctx, notes.length);
+        ctx.log.warn({ err: error, count: notes }, "steps of messages could not be noted");
+        count(ctx, notes);
       }
     }
   }

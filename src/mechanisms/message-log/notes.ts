@@ -17,19 +17,39 @@ export interface Note {
 }
 
 /** A note as it waits for SQL: short, because every message has several. */
-export const StoredNote = z.tuple([
-  z.string(),
-  z.string(),
-  z.number(),
-  z.string(),
-  z.string().nullable(),
-  z.string().nullable(),
-  z.string().nullable(),
-]);
-export type StoredNote = z.output<typeof StoredNote>;
+export type StoredNote = readonly [
+  channel: string,
+  uid: string,
+  at: number,
+  step: string,
+  provider: string | null,
+  detail: string | null,
+  address: string | null,
+];
+
+/** Checked by hand: every message has several notes, and a schema costs more than storing them. */
+function isGroup(value: unknown): value is StoredNote[] {
+  const isText = (text: unknown) => typeof text === "string";
+  const isWord = (text: unknown) => text === null || typeof text === "string";
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (note: unknown) =>
+        Array.isArray(note) &&
+        note.length === 7 &&
+        isText(note[0]) &&
+        isText(note[1]) &&
+        Number.isFinite(note[2]) &&
+        isText(note[3]) &&
+        isWord(note[4]) &&
+        isWord(note[5]) &&
+        isWord(note[6]),
+    )
+  );
+}
 
 /** Steps that were told together; one entry of the buffer. */
-export const noteGroup = json(z.array(StoredNote), {
+export const noteGroup = json(z.custom<StoredNote[]>(isGroup, "is no list of steps"), {
   shape: "JSON of steps, each `[channel, uid, at, step, provider, detail, address]`",
 });
 
@@ -40,16 +60,22 @@ const LONGEST_ADDRESS = 254;
 
 /** What SQL would refuse is taken out here, so that no note can spoil the statement that stores its neighbours. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is meant
-const UNPRINTABLE = /[\u0000-\u001f\u007f]+/g;
+const UNPRINTABLE = /[\u0000-\u001f\u007f]/;
+
+/** Nearly every text is as it should be, and looking is cheaper than replacing. */
+function printable(text: string): string {
+  return UNPRINTABLE.test(text) ? text.replaceAll(new RegExp(UNPRINTABLE, "g"), " ") : text;
+}
 
 function tidy(text: string | null | undefined, longest: number): string | null {
   if (text === null || text === undefined) return null;
-  const clean = text.replaceAll(UNPRINTABLE, " ");
+  const clean = printable(text);
   return clean.length > longest ? `${clean.slice(0, longest - 1)}…` : clean;
 }
 
 export function tidyUid(uid: string): string {
-  return uid.replaceAll(UNPRINTABLE, " ").slice(0, LONGEST_UID);
+  const clean = printable(uid);
+  return clean.length > LONGEST_UID ? clean.slice(0, LONGEST_UID) : clean;
 }
 
 export function storedNote(note: Note, now: number): StoredNote {

@@ -9,7 +9,7 @@ import { messageLogSettings } from "./settings.ts";
 
 /** Entries per flush; their rows go in statements of a bounded size, which an embedded engine finishes in milliseconds. */
 const ENTRIES = 200;
-const ROWS = 1_000;
+const ROWS = 500;
 const PRUNED_AT_ONCE = 10_000;
 
 type StoreContext = Pick<KernelContext, "redis" | "sql" | "clock" | "config" | "alerts" | "log">;
@@ -45,8 +45,7 @@ async function insert(ctx: StoreContext, notes: readonly StoredNote[], digest: S
     select channel, uid, to_timestamp(at), step, provider, detail, address_digest
     from unnest(${column(0)}::text[], ${column(1)}::text[], ${column(2)}::float8[], ${column(3)}::text[],
       ${column(4)}::text[], ${column(5)}::text[], ${digests}::text[])
-      as note (channel, uid, at, step, provider, detail, address_digest)
-    on conflict do nothing`.execute(ctx.sql.tables());
+      as note (channel, uid, at, step, provider, detail, address_digest)`.execute(ctx.sql.tables());
 }
 
 /** Forgets steps that are old enough, some thousands at a time; answers how many. */

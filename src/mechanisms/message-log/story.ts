@@ -64,9 +64,10 @@ export async function messagesTo(
   digest: string,
   options: { readonly limit: number; readonly before?: number | undefined },
 ): Promise<readonly KnownMessage[]> {
-  const found = await ctx.sql
+  return ctx.sql
     .tables<MessageLogTables>()
     .selectFrom("message_steps as first")
+    .distinct()
     .innerJoinLateral(
       (join) =>
         join
@@ -86,7 +87,6 @@ export async function messagesTo(
     .orderBy("first.at", "desc")
     .limit(options.limit)
     .execute();
-  return found;
 }
 
 /** Notes that still wait for SQL and may be about the message, looked at from the newest back. */

@@ -17,8 +17,8 @@ export const messageLogMigrations: readonly Migration[] = [
   {
     number: 1,
     name: "create message_steps",
-    // The key finds a message's story and makes a repeated insert change nothing; the block range index is for pruning
-    // and costs next to nothing, because rows arrive nearly in the order of their times.
+    // No key: a row that is stored twice is told once, and keeping it unique would double the cost of every row. The block
+    // range index is for pruning and costs next to nothing, because rows arrive nearly in the order of their times.
     up: `
 create table message_steps (
   uid text not null,
@@ -27,9 +27,9 @@ create table message_steps (
   channel text not null,
   provider text,
   detail text,
-  address_digest text,
-  primary key (uid, at, step)
+  address_digest text
 );
+create index message_steps_by_uid on message_steps (uid);
 create index message_steps_by_age on message_steps using brin (at);
 create index message_steps_by_address on message_steps (address_digest, at) where address_digest is not null;
 `,
