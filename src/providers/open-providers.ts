@@ -81,7 +81,11 @@ function smsIn(config: Config, { clock, log, userAgent }: ProviderSurroundings):
   );
 }
 
-async function emailIn(config: Config, surroundings: ProviderSurroundings): Promise<EmailProvider[]> {
+/** The providers of email alone, in their order: for whoever wants to look at each of them. */
+export async function emailIn(
+  config: Config,
+  surroundings: Pick<ProviderSurroundings, "clock" | "userAgent">,
+): Promise<EmailProvider[]> {
   const named = config.get(emailSettings.provider);
   const opened = await Promise.all(
     named.map((name) => (name === "ses" ? openSes(config, surroundings) : openSmtp(config))),
@@ -90,7 +94,10 @@ async function emailIn(config: Config, surroundings: ProviderSurroundings): Prom
   return allowed.length === 0 ? opened : opened.map((provider) => deliverOnlyTo(provider, allowed));
 }
 
-async function openSes(config: Config, { clock, userAgent }: ProviderSurroundings): Promise<EmailProvider> {
+async function openSes(
+  config: Config,
+  { clock, userAgent }: Pick<ProviderSurroundings, "clock" | "userAgent">,
+): Promise<EmailProvider> {
   const accessKeyId = config.get(emailSettings.sesAccessKeyId);
   // The clients are large; installations that do not use one never load it.
   const { SesEmail } = await import("./ses.ts");

@@ -176,8 +176,50 @@ export function previewOfExample(ctx: Pick<Context, "config" | "clock">, slug: s
   return previewTemplate(ctx, slug, { parameters: examples[index] });
 }
 
-/** Renders every example of every template, and refuses to go on with a broken one. */
+export interface TemplateVerdict {
+  readonly slug: string;
+  readonly examples: number;
+  /** What must be mended before it is sent to anybody. */
+  readonly faults: readonly string[];
+  /** What works, but could be better. */
+  readonly warnings: readonly string[];
+}
+
+/** Renders every example of every template, and says what is wrong with each. */
+export function judgeTemplates(brand: Brand, from: TemplateBook = book): readonly TemplateVerdict[] {
+  return from.templates.map((template) => {
+    const { slug, examples } = template;
+    const faults = faultsOf(template, brand);
+    const warnings = faults.length > 0 ? [] : renderedExamples(template, brand);
+    return {
+      slug,
+      examples: examples.length,
+      faults,
+      warnings: [...new Set(warnings.flatMap((rendered) => warningsAbout(template, rendered, brand)))],
+    };
+  });
+}
+
+const renderedExamples = (template: Template, brand: Brand): readonly Rendered[] =>
+  template.examples.map((example) => template.render(template.parameters.parse(example), brand));
+
+/** Every example of every template as files: `dailyReminder.0.html`, `dailyReminder.0.txt`. */
+export function exampleFiles(brand: Brand, from: TemplateBook = book): ReadonlyMap<string, string> {
+  return new Map(
+    from.templates.flatMap((template) =>
+      renderedExamples(template, brand).flatMap(({ html, text }, at) => {
+        const subject = template.subject(template.parameters.parse(template.examples[at]));
+        return [
+          [`${template.slug}.${at}.html`, `${html.trimEnd()}\n`],
+          [`${template.slug}.${at}.txt`, `Subject: ${subject}\n\n${text}\n`],
+        ] as const;
+      }),
+    ),
+  );
+}
+
+/** Refuses to go on with a broken template. */
 export function checkTemplates(brand: Brand, from: TemplateBook = book): void {
-  const faults = from.templates.flatMap((template) => faultsOf(template, brand));
+  const faults = judgeTemplates(brand, from).flatMap((verdict) => verdict.faults);
   if (faults.length > 0) throw new Error(`These email templates are broken:\n${faults.join("\n")}`);
 }

@@ -3,6 +3,7 @@ import { version } from "../version.ts";
 import { adminCommand } from "./admin.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
+import { emailCommand } from "./email.ts";
 import { CommandFailed } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { jobsCommand } from "./jobs.ts";
@@ -37,6 +38,7 @@ export function program(io: Io): Command {
     locksCommand(open, io),
     quarantineCommand(open, io),
     usersCommand(open, io),
+    emailCommand(open, io),
     traceCommand(open, io),
     keysCommand(openKeyspace(io), {
       print: io.out,
