@@ -9,6 +9,7 @@ import {
   applyDeltas,
   dailyStats,
   isoDate,
+  rotate,
   type StatsFamily,
   type StatTables,
   stageDeltas,
@@ -269,6 +270,44 @@ describe("the invariants of a family", () => {
       for (const family of families) await house.rotate(family);
       expect(await broken()).toEqual([]);
     }
+  });
+
+  it("hold on each of five weeks of days in which clocks change, and name the one field that then goes missing", async () => {
+    const { ctx } = house.instance();
+    // 2024-11-03, the 30th of these days, has 25 hours.
+    for (let date = FIRST_DAY; date < FIRST_DAY + 35; date++) {
+      await house.at(date, 0, 20);
+      await count(ctx, date - 1);
+      await house.rotate(visits);
+      await house.at(date, 2, 1);
+      await house.rotate(checkouts);
+      await count(ctx);
+      if (date % 5 === 0) expect(await broken(), isoDate(date)).toEqual([]);
+    }
+    const stored = await house.rows(checkouts);
+    expect(stored.slice(1).map(({ started }) => started)).toEqual(Array.from({ length: 33 }, () => 6));
+    const today = FIRST_DAY + 34;
+    await house.redis.commands.hdel(checkouts.extra(today, "paid"), "eur");
+    expect(await broken()).toEqual([
+      `stats:breakdowns_add_up: ${checkouts.extra(today, "paid")} adds up to 2, but paid in ${checkouts.day(today)} is 3`,
+    ]);
+  });
+
+  it("do not take a day that is kept for a while after it was stored for one that is late", async () => {
+    const calls = dailyStats({
+      ...{ family: "shop_calls", keysFamily: "shop", title: "Calls", table: "shop_call_stats", held: 1 },
+      keep: 604_800,
+      events: { received: {} },
+    });
+    await migrate(house.sql, [{ domain: "stats:shop_calls", migrations: calls.migrations }]);
+    const { ctx } = house.instance();
+    await statsOf(ctx).incr(calls, "received").store();
+    await house.at(FIRST_DAY + 5, 3);
+    const late = invariantsOf(() => [{ stats: [calls] }]).find(({ name }) => name === "stats:rotated_in_time")!;
+    expect(await late.check(ctx)).toHaveLength(1);
+    await rotate(ctx, calls, { calendar });
+    expect(await house.redis.commands.exists(calls.day(FIRST_DAY))).toBe(1);
+    for (const { name, check } of invariantsOf(() => [{ stats: [calls] }])) expect(await check(ctx), name).toEqual([]);
   });
 
   it("name a day before the pointer, and a day without one", async () => {
