@@ -19,6 +19,8 @@ export interface ListedAddress extends ListedMethod {
 export interface ListedToken extends ListedMethod {
   readonly platform: Platform;
   readonly last_seen_at: number;
+  /** When a notification was last proven to reach it; null: not yet. */
+  readonly last_confirmed_at: number | null;
 }
 export interface ContactMethods {
   readonly emails: readonly ListedAddress[];
@@ -32,14 +34,14 @@ export async function contactMethodsOf(ctx: ListContext, userSub: string): Promi
     with owner as (select id from users where sub = ${userSub})
     select 'email' as channel, id, uid, email as value, verified, receives_notifications, created_at,
       exists (select 1 from suppressed_emails where lower(email_address) = lower(email)) as suppressed,
-      null as platform, null::timestamptz as last_seen_at
+      null as platform, null::timestamptz as last_seen_at, null::timestamptz as last_confirmed_at
     from user_email_addresses where user_id = (select id from owner)
     union all
     select 'phone', id, uid, phone_number, verified, receives_notifications, created_at,
-      exists (select 1 from suppressed_phone_numbers as held where held.phone_number = own.phone_number), null, null
+      exists (select 1 from suppressed_phone_numbers as held where held.phone_number = own.phone_number), null, null, null
     from user_phone_numbers as own where user_id = (select id from owner)
     union all
-    select 'push', id, uid, null, null, receives_notifications, created_at, null, platform, last_seen_at
+    select 'push', id, uid, null, null, receives_notifications, created_at, null, platform, last_seen_at, last_confirmed_at
     from user_push_tokens where user_id = (select id from owner)
     order by channel, id`.execute(ctx.sql.tables());
   const addresses = (wanted: Channel) =>
@@ -58,12 +60,13 @@ export async function contactMethodsOf(ctx: ListContext, userSub: string): Promi
     phones: addresses("phone"),
     push_tokens: rows
       .filter(({ channel }) => channel === "push")
-      .map(({ uid, platform, receives_notifications, created_at, last_seen_at }) => ({
+      .map(({ uid, platform, receives_notifications, created_at, last_seen_at, last_confirmed_at }) => ({
         uid,
         platform,
         receives_notifications,
         created_at,
         last_seen_at,
+        last_confirmed_at,
       })),
   };
 }

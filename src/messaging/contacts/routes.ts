@@ -32,7 +32,13 @@ const Address = Method.extend({
 const ContactMethods = z.object({
   emails: z.array(Address),
   phones: z.array(Address),
-  push_tokens: z.array(Method.extend({ platform: z.enum(PLATFORMS), last_seen_at: z.number() })),
+  push_tokens: z.array(
+    Method.extend({
+      platform: z.enum(PLATFORMS),
+      last_seen_at: z.number(),
+      last_confirmed_at: z.number().nullable().meta({ description: "When a notification last reached the device" }),
+    }),
+  ),
 });
 const Logged = z.object({
   uid: z.string(),

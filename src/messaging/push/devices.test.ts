@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { passTimeUntil } from "../../../test/harness/time.ts";
 import { calendarOf, readCounts, rotate, sweepDeltas } from "../../mechanisms/dated-counters/index.ts";
 import { createUser, deleteUser } from "../../people/users/service.ts";
-import { registerPushTokens } from "../contacts/service.ts";
+import { contactMethodsOf, registerPushTokens } from "../contacts/service.ts";
 import { keys } from "./keys.ts";
 import { enqueuePushes } from "./outbox.ts";
 import { newPush, openPushHouse, type PushHouse, rooms, token } from "./push.fixture.ts";
@@ -54,8 +54,51 @@ test("a receipt may say so too, and a good one notes that the device works", asy
   const checkedAt = house.clock.now();
   await house.settleCallbacks();
   expect(await tokens()).toEqual([{ token: token("good"), sub: "ada", confirmed: checkedAt }]);
+  const { push_tokens: shown } = await contactMethodsOf(house.main.ctx, "ada");
+  expect(shown).toMatchObject([{ platform: "ios", last_confirmed_at: checkedAt }]);
   expect(await house.counts(pushTokenStats)).toEqual({ created: 2, deleted_due_to_unrecognized_receipt: 1 });
   expect(await house.counts(pushReceiptStats)).toEqual({ succeeded: 1, failed_due_to_device_not_registered: 1 });
+});
+
+test("a device that moved to somebody else while its notification was under way, and is gone, is gone for its new owner", async () => {
+  await register("ada", "sandbox-receipt-DeviceNotRegistered-m");
+  await enqueuePushes(house.main.ctx, [newPush("sandbox-receipt-DeviceNotRegistered-m")]);
+  await house.run("send");
+  await register("bob", "sandbox-receipt-DeviceNotRegistered-m");
+  expect((await tokens()).map(({ sub }) => sub)).toEqual(["bob"]);
+  await house.clock.advance(900);
+  await house.run("ticket_hot_to_cold");
+  await house.run("check");
+  await house.settleCallbacks();
+  expect(await tokens()).toEqual([]);
+  const counts = { created: 1, reassigned: 1, deleted_due_to_unrecognized_receipt: 1 };
+  expect(await house.counts(pushTokenStats)).toEqual(counts);
+});
+
+test("a callback that finds SQL away fails as a whole, and its repeat does everything once", async () => {
+  await register("ada", "sandbox-unregistered-s");
+  await enqueuePushes(house.main.ctx, [newPush("sandbox-unregistered-s")]);
+  house.sandbox.knobs.patch({ expo: { failNext: { status: 503, count: 1 } } });
+  await house.run("send");
+  await house.runCallbacks(await house.takeCallbacks());
+  await house.clock.advance(15);
+  await enqueuePushes(house.main.ctx, [newPush("sandbox-unregistered-other")]);
+  await house.run("send");
+  const callbacks = await house.takeCallbacks();
+  const away = house.another();
+  Object.defineProperty(away.ctx, "sql", {
+    value: {
+      tables: () => {
+        throw new Error("SQL is away");
+      },
+    },
+  });
+  await expect(house.runCallbacks(callbacks, away)).rejects.toThrow("SQL is away");
+  expect(await tokens()).toHaveLength(1);
+  for (let repeat = 0; repeat < 2; repeat++) await house.runCallbacks(callbacks);
+  expect(await tokens()).toEqual([]);
+  expect(await house.counts(pushTokenStats)).toEqual({ created: 1, deleted_due_to_unrecognized_ticket: 1 });
+  expect(await house.length(keys.retrying())).toBe(0);
 });
 
 test("tokens that are registered, moved, evicted and deleted with their user are counted by what happened", async () => {
