@@ -1,3 +1,4 @@
+import type { AddressInfo } from "node:net";
 import { parse } from "node:querystring";
 import { fastify } from "fastify";
 import { domains } from "../../src/domains.ts";
@@ -93,6 +94,6 @@ process.on("message", async (message: ServerPlan | "cpu" | "stop") => {
   if (message === "stop") return process.exit(0);
   const app = message.side === "ours" ? await ours(message) : bare();
   await app.listen({ host: "127.0.0.1", port: 0 });
-  const [{ port } = { port: 0 }] = app.addresses();
+  const { port } = app.server.address() as AddressInfo;
   process.send!({ port });
 });

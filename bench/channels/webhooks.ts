@@ -18,7 +18,7 @@ const CONNECTIONS = 16;
 const UNDER_WAY = 8;
 /** Different requests that are sent in turn. */
 const DIFFERENT = 2_000;
-const SECONDS = 2;
+const SECONDS = 3;
 
 interface Kind {
   readonly name: string;

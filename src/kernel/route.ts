@@ -52,10 +52,32 @@ export interface Route<C = unknown, S extends RouteSchemas = RouteSchemas> {
   readonly responses?: Readonly<Record<number, z.ZodType>>;
   /** Bytes; the server's default otherwise. */
   readonly bodyLimit?: number;
-  /** `multipart` leaves the body to the handler, which reads parts from `request.raw`. */
-  readonly consumes?: "json" | "multipart" | "raw";
+  /**
+   * `multipart` leaves the body to the handler, which reads parts from `request.raw`. `webhook` is for the signed posts of
+   * third parties, which come by the thousand: its handler takes them with `receivedOf` and knows the sender by its
+   * signature, so neither credentials nor foreign pages are looked at, and what went well is measured but not logged.
+   */
+  readonly consumes?: "json" | "multipart" | "raw" | "webhook";
   handle(ctx: C, request: RouteRequest<S>): Promise<RouteReply> | RouteReply;
 }
+
+/** A webhook as it came. */
+export interface ReceivedWebhook {
+  readonly headers: IncomingHttpHeaders;
+  /** Byte for byte; or that it is longer than the route takes, or broke off, and was not read to its end. */
+  readonly body: Buffer | "too_large" | "broken";
+  /** Path and query, as asked for. */
+  readonly path: string;
+}
+
+/** What a route that consumes webhooks was sent. */
+export function receivedOf({ headers, body, raw }: Pick<RouteRequest<RouteSchemas>, "headers" | "body" | "raw">) {
+  const came = body as unknown as ReceivedWebhook["body"] | undefined;
+  const { url: path } = raw as { readonly url: string };
+  return { headers, body: came ?? NO_BYTES, path } satisfies ReceivedWebhook;
+}
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** Declares a route; the handler sees parsed values of exactly its schemas' types. */
 export function defineRoute<C>() {

@@ -1,5 +1,7 @@
-import { verify } from "node:crypto";
+import { isUtf8 } from "node:buffer";
+import { type KeyObject, verify } from "node:crypto";
 import type { Clock } from "../kernel/clock.ts";
+import type { Log } from "../kernel/log.ts";
 import { exchange, type Fetch, isRecord } from "./http-exchange.ts";
 import { SnsCertificates } from "./sns-certificates.ts";
 
@@ -27,8 +29,13 @@ export interface SnsEnvelope {
 /** Refusals are named for the counter that they move, with the status that makes SNS come again or not. */
 export type SnsRefusal = {
   readonly ok: false;
-  readonly counter: "signature_missing" | "body_parse_error" | "signature_invalid";
-  readonly status: 400 | 403 | 503;
+  readonly counter:
+    | "signature_missing"
+    | "body_parse_error"
+    | "signature_invalid"
+    | "body_max_size_exceeded"
+    | "body_read_error";
+  readonly status: 400 | 403 | 413 | 503;
   readonly reason: string;
 };
 export type SnsVerdict = { readonly ok: true; readonly envelope: SnsEnvelope } | SnsRefusal;
@@ -38,6 +45,9 @@ export interface SnsVerifierOptions {
   readonly topicArns: readonly string[];
   /** Where certificates and confirmations live instead of Amazon's own address; for a simulated topic only. */
   readonly baseUrl?: string;
+  /** The folder where certificates outlive the process; without it they are kept in memory alone. */
+  readonly shelf?: string | undefined;
+  readonly log?: Pick<Log, "warn">;
   readonly clock: Clock;
   readonly fetch?: Fetch;
 }
@@ -62,20 +72,22 @@ const CONFIRMATION_TIMEOUT = 10;
 export class SnsVerifier {
   readonly #options: SnsVerifierOptions;
   readonly #certificates: SnsCertificates;
+  /** The address and topic that passed the pinning rule last: they are the same for almost every envelope. */
+  #pinned: { readonly address: string; readonly topic: string } | undefined;
 
   constructor(options: SnsVerifierOptions) {
     this.#options = options;
     this.#certificates = new SnsCertificates(options);
   }
 
-  /** Headers have lower-case names, as Node gives them; the body is what came, byte for byte. */
-  async verify(headers: Headers, body: Buffer): Promise<SnsVerdict> {
+  /** Headers have lower-case names, as Node gives them; the body is what came, byte for byte, or why it did not come. */
+  async verify(headers: Headers, body: Buffer | "too_large" | "broken"): Promise<SnsVerdict> {
     const parsed = parseEnvelope(headers, body);
     if (!parsed.ok) return parsed;
     const { envelope } = parsed;
-    const { topicArns, baseUrl, clock } = this.#options;
+    const { topicArns, clock } = this.#options;
     if (!topicArns.includes(envelope.TopicArn)) return refuse("signature_invalid", 403, "a topic that is not ours");
-    if (!isPinned(envelope.SigningCertURL, envelope.TopicArn, baseUrl, CERTIFICATE_PATH))
+    if (!this.#isPinned(envelope))
       return refuse("signature_invalid", 403, "the certificate does not live at Amazon's address");
     const age = clock.now() - Date.parse(envelope.Timestamp) / 1000;
     if (!(age <= OLDEST && age >= -FARTHEST_AHEAD)) return refuse("signature_invalid", 403, "not of our time");
@@ -84,8 +96,15 @@ export class SnsVerifier {
       return refuse("signature_invalid", certificate.fault === "unavailable" ? 503 : 403, certificate.reason);
     const signature = Buffer.from(envelope.Signature, "base64");
     const algorithm = ALGORITHMS[envelope.SignatureVersion];
-    if (verify(algorithm, Buffer.from(signedText(envelope)), certificate.key, signature)) return parsed;
+    if (await fits(algorithm, signedText(envelope), certificate.key, signature)) return parsed;
     return refuse("signature_invalid", 403, "the signature does not fit");
+  }
+
+  #isPinned({ SigningCertURL: address, TopicArn: topic }: SnsEnvelope): boolean {
+    if (this.#pinned?.address === address && this.#pinned.topic === topic) return true;
+    if (!isPinned(address, topic, this.#options.baseUrl, CERTIFICATE_PATH)) return false;
+    this.#pinned = { address, topic };
+    return true;
   }
 
   /** Says yes to a topic, for a verified envelope only. False: it did not work, and SNS should ask again. */
@@ -96,11 +115,19 @@ export class SnsVerifier {
   }
 }
 
+/** In a thread of its own: it takes longer than everything else about an envelope, and requests come on this one. */
+function fits(algorithm: string, text: string, key: KeyObject, signature: Buffer): Promise<boolean> {
+  return new Promise((resolve, reject) =>
+    verify(algorithm, Buffer.from(text), key, signature, (error, fit) => (error ? reject(error) : resolve(fit))),
+  );
+}
+
 /** The text whose signature an envelope carries. */
 export function signedText(envelope: Partial<SnsEnvelope> & Pick<SnsEnvelope, "Type">): string {
-  return signedFields(envelope.Type)
-    .flatMap((field) => (envelope[field] === undefined ? [] : [`${field}\n${envelope[field]}\n`]))
-    .join("");
+  let text = "";
+  for (const field of signedFields(envelope.Type))
+    if (envelope[field] !== undefined) text += `${field}\n${envelope[field]}\n`;
+  return text;
 }
 
 function signedFields(type: SnsType): readonly (keyof SnsEnvelope)[] {
@@ -108,13 +135,15 @@ function signedFields(type: SnsType): readonly (keyof SnsEnvelope)[] {
 }
 
 /** Headers and body in their order of checks, up to what needs no certificate. */
-export function parseEnvelope(headers: Headers, body: Buffer): SnsVerdict {
+export function parseEnvelope(headers: Headers, body: Buffer | "too_large" | "broken"): SnsVerdict {
   const type = headers["x-amz-sns-message-type"];
   const topic = headers["x-amz-sns-topic-arn"];
   const id = headers["x-amz-sns-message-id"];
   if (!TYPES.has(type) || !topic || !id) return refuse("signature_missing", 400, "headers of SNS are missing");
   if (headers["x-amz-sns-rawdelivery"] === "true")
     return refuse("signature_missing", 400, "raw delivery is on; its messages carry no signature");
+  if (body === "too_large") return refuse("body_max_size_exceeded", 413, "the body is too long");
+  if (body === "broken") return refuse("body_read_error", 400, "the body broke off");
   const fields = fieldsIn(body);
   if (!fields) return refuse("body_parse_error", 400, "the body is not a JSON object in UTF-8");
   if (!present(fields.Signature) || !present(fields.SigningCertURL))
@@ -159,7 +188,8 @@ const present = (value: unknown): boolean => value !== undefined && value !== nu
 
 function fieldsIn(body: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
-    const parsed: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    if (!isUtf8(body)) return undefined;
+    const parsed: unknown = JSON.parse(body.toString("utf8"));
     return isRecord(parsed) ? parsed : undefined;
   } catch {
     return undefined;

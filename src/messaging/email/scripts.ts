@@ -83,12 +83,3 @@ export const closeStale = defineScript({
   idempotent: true,
   reply: codes,
 });
-
-export const acceptWebhooks = defineScript({
-  name: "email.accept_webhooks",
-  file: file("accept_webhooks"),
-  keys: ["event", "unprocessable", "...keys"],
-  args: ["kept", "flag_ms", "accepted", "refused", "...items"],
-  idempotent: false,
-  reply: (raw: number) => raw,
-});

@@ -11,8 +11,8 @@ const PREFLIGHT_SECONDS = "600";
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   const allowed = new Set(origins);
-  app.addHook("onRequest", async (request, reply) => {
-    if (!request.url.startsWith("/api/1/")) return;
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.url.startsWith("/api/1/")) return done();
     if (allowed.size > 0) reply.header("vary", "Origin");
     const { origin } = request.headers;
     const isPreflight = request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined;
@@ -25,6 +25,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
           .header("access-control-allow-headers", REQUEST_HEADERS)
           .header("access-control-max-age", PREFLIGHT_SECONDS);
     }
-    if (isPreflight) return reply.code(204).send();
+    if (isPreflight) return void reply.code(204).send();
+    done();
   });
 }

@@ -34,7 +34,7 @@ export function mount(app: FastifyInstance, ctx: Context, room: string, route: R
   const options: RouteOptions = {
     method: route.method,
     url: routerPath(route.path),
-    schema: describe(room, route),
+    schema: describeRoute(room, route),
     onRequest: doorOf(ctx, route),
     handler: async (request, reply) => {
       const answer = await route.handle(ctx, requestOf(route, request));
@@ -50,10 +50,11 @@ export function mount(app: FastifyInstance, ctx: Context, room: string, route: R
   app.route(options);
 }
 
-function describe(room: string, route: Route<Context>) {
+/** What the interface description says of a route, and what its parts are checked by. */
+export function describeRoute(room: string, route: Route<Context>) {
   const schemas = route.schemas ?? {};
   const body =
-    schemas.body ?? (route.consumes === "multipart" ? UploadedFile : route.consumes === "raw" ? RawBody : undefined);
+    schemas.body ?? (route.consumes === "multipart" ? UploadedFile : takesBytes(route) ? RawBody : undefined);
   return {
     tags: [room],
     summary: route.summary,
@@ -61,13 +62,15 @@ function describe(room: string, route: Route<Context>) {
     security: SECURITY[route.access],
     ...(route.description ? { description: route.description } : {}),
     ...(route.consumes === "multipart" ? { consumes: ["multipart/form-data"] } : {}),
-    ...(route.consumes === "raw" ? { consumes: ["application/octet-stream"] } : {}),
+    ...(takesBytes(route) ? { consumes: ["application/octet-stream"] } : {}),
     ...(schemas.params ? { params: schemas.params } : {}),
     ...(schemas.query ? { querystring: schemas.query } : {}),
     ...(body && route.method !== "GET" ? { body } : {}),
     response: { ...(route.responses ?? {}), "4xx": Failure, "5xx": Failure },
   };
 }
+
+const takesBytes = ({ consumes }: Route<Context>) => consumes === "raw" || consumes === "webhook";
 
 /** `get_admin_users_by_sub`: stable, so that generated clients keep their names. */
 function operationId({ method, path }: Route<Context>): string {
@@ -79,7 +82,7 @@ function operationId({ method, path }: Route<Context>): string {
   return [method.toLowerCase(), ...words].join("_").replaceAll(/[^A-Za-z0-9_]/g, "_");
 }
 
-function requestOf(route: Route<Context>, request: FastifyRequest): RouteRequest<RouteSchemas> {
+export function requestOf(route: Route<Context>, request: FastifyRequest): RouteRequest<RouteSchemas> {
   const { params, query } = route.schemas ?? {};
   return {
     params: params ? request.params : undefined,
@@ -93,7 +96,7 @@ function requestOf(route: Route<Context>, request: FastifyRequest): RouteRequest
 }
 
 /** Nothing at all for answers without a body; text without a type is text. */
-function payloadOf({ status, body }: RouteReply): unknown {
+export function payloadOf({ status, body }: RouteReply): unknown {
   return status === 204 || status === 304 ? undefined : body;
 }
 

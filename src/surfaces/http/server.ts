@@ -16,10 +16,12 @@ import { serveLanding } from "./landing.ts";
 import { type LiveGateway, serveLive } from "./live.ts";
 import { MethodTable } from "./methods.ts";
 import { mount } from "./mount.ts";
+import { logRequest, type Measured, requestSeconds } from "./observe.ts";
 import { checkReadiness, type Readiness } from "./readiness.ts";
 import { settings } from "./settings.ts";
 import { serveSystem } from "./system.ts";
 import { checkBySchema } from "./validation.ts";
+import { mountWebhooks } from "./webhooks.ts";
 
 export interface ServerOptions {
   /** Shown on the first page and in the interface description. */
@@ -74,37 +76,54 @@ export async function buildServer(
   app.setValidatorCompiler(checkBySchema);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(failureHandler(ctx));
+  // Everything that is logged about a request names its id by itself.
+  app.setChildLoggerFactory((logger) => logger);
   acceptJson(app);
   app.addHook("preClose", async () => {
     draining = true;
   });
   app.addHook("onRoute", ({ method, url }) => methods.add(url, method));
-  app.addHook("onRequest", async (request, reply) => {
-    setCommonHeaders(request, reply);
-    if (!hasSaneHost(request)) throw errors.bad_request({ message: "The Host header is malformed." });
-  });
-  // A connection that stayed open after its answer would keep the server from closing.
-  app.addHook("onSend", async (_request, reply) => {
-    if (draining) reply.header("connection", "close");
-  });
-  allowOrigins(app, ctx.config.get(settings.allowedOrigins));
-  app.addHook("onRequest", async (request, reply) => {
-    if (!request.is404) return;
-    const allowed = methods.at(request.url);
-    if (allowed.length === 0) throw errors.not_found();
-    reply.header("allow", allowed.join(", "));
-    throw errors.method_not_allowed();
-  });
-  observe(app, ctx);
-
   await describeRoutes(app, domains, version);
-  if (options.live) await serveLive(app, options.live);
-  await mountAll(app, ctx, domains);
-  serveSystem(app, ctx, { readiness, draining: () => draining });
-  serveLanding(app, { domains, version, readiness });
-  await serveDocs(app);
+  const measured = requestSeconds(ctx);
+  const isDraining = () => draining;
+  await mountWebhooks(app, ctx, { domains, measured, draining: isDraining });
+  // A scope of its own: what is done here for people and their pages is not done for webhooks.
+  await app.register(async (scope) => {
+    greet(scope, ctx, methods, isDraining);
+    observe(scope, ctx, measured);
+    if (options.live) await serveLive(scope, options.live);
+    await mountAll(scope, ctx, domains);
+    serveSystem(scope, ctx, { readiness, draining: isDraining });
+    serveLanding(scope, { domains, version, readiness });
+    await serveDocs(scope);
+  });
   await app.ready();
   return app;
+}
+
+/** What every request meets before its route, and what every answer carries. */
+function greet(app: FastifyInstance, ctx: Context, methods: MethodTable, draining: () => boolean): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    done(hasSaneHost(request) ? undefined : errors.bad_request({ message: "The Host header is malformed." }));
+  });
+  // A connection that stayed open after its answer would keep the server from closing.
+  app.addHook("onSend", (_request, reply, _payload, done) => {
+    if (draining()) reply.header("connection", "close");
+    done();
+  });
+  allowOrigins(app, ctx.config.get(settings.allowedOrigins));
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404) return done();
+    const allowed = methods.at(request.url);
+    if (allowed.length === 0) return done(errors.not_found());
+    reply.header("allow", allowed.join(", "));
+    done(errors.method_not_allowed());
+  });
+  // Never reached, since the hook above answers before any body is read: it makes the hooks here those of unknown addresses.
+  app.setNotFoundHandler(() => {
+    throw errors.not_found();
+  });
 }
 
 /** What is no HTTP at all never becomes a request; it is answered on the bare socket. */
@@ -145,17 +164,9 @@ async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Do
 }
 
 /** One log line and one measurement a request. The address is the route's pattern: a real one may hold a secret. */
-function observe(app: FastifyInstance, ctx: Context): void {
-  const seconds = ctx.metrics.histogram("carillon_http_request_seconds", "Time from a request to its answer.", [
-    "method",
-    "route",
-    "status",
-  ]);
-  app.addHook("onResponse", async (request, reply) => {
-    const route = request.routeOptions.url ?? "(none)";
-    const status = reply.statusCode;
-    const took = reply.elapsedTime / 1000;
-    seconds.observe({ method: request.method, route, status: String(status) }, took);
-    ctx.log.info({ request_id: request.id, method: request.method, route, status, seconds: took }, "request");
+function observe(app: FastifyInstance, ctx: Context, measured: Measured): void {
+  app.addHook("onResponse", (request, reply, done) => {
+    logRequest(ctx, request, reply, measured(request, reply));
+    done();
   });
 }

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Context } from "../../jobs/context.ts";
+
+/** Measures a request that was answered; tells how many seconds it took. */
+export type Measured = (request: FastifyRequest, reply: FastifyReply) => number;
+
+/** The address is the route's pattern: a real one may hold a secret. */
+const routeOf = (request: FastifyRequest): string => request.routeOptions.url ?? "(none)";
+
+export function requestSeconds(ctx: Pick<Context, "metrics">): Measured {
+  const seconds = ctx.metrics.histogram("carillon_http_request_seconds", "Time from a request to its answer.", [
+    "method",
+    "route",
+    "status",
+  ]);
+  return (request, reply) => {
+    const took = reply.elapsedTime / 1000;
+    seconds.observe({ method: request.method, route: routeOf(request), status: String(reply.statusCode) }, took);
+    return took;
+  };
+}
+
+export function logRequest(
+  ctx: Pick<Context, "log">,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  seconds: number,
+): void {
+  const { id: request_id, method } = request;
+  ctx.log.info({ request_id, method, route: routeOf(request), status: reply.statusCode, seconds }, "request");
+}

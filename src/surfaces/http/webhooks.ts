@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Domain } from "../../domain.ts";
+import type { Context } from "../../jobs/context.ts";
+import type { ReceivedWebhook, Route, RouteReply } from "../../kernel/route.ts";
+import { failureHandler } from "./failure.ts";
+import { describeRoute, payloadOf, requestOf, routerPath } from "./mount.ts";
+import { logRequest, type Measured } from "./observe.ts";
+
+export interface WebhookSurroundings {
+  readonly domains: readonly Domain[];
+  readonly measured: Measured;
+  draining(): boolean;
+}
+
+/**
+ * Mounts the routes that take webhooks, in a scope of their own: bodies stay bytes, and none of the work is done that is for
+ * people and their pages. What failed is logged like any other request.
+ */
+export async function mountWebhooks(
+  app: FastifyInstance,
+  ctx: Context,
+  { domains, measured, draining }: WebhookSurroundings,
+): Promise<void> {
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    scope.addHook("onResponse", (request, reply, done) => {
+      const seconds = measured(request, reply);
+      if (reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
+      done();
+    });
+    for (const { name, routes = [] } of domains)
+      for (const route of routes) if (route.consumes === "webhook") mountWebhook(scope, ctx, name, route, draining);
+  });
+}
+
+function mountWebhook(
+  scope: FastifyInstance,
+  ctx: Context,
+  room: string,
+  route: Route<Context>,
+  draining: () => boolean,
+): void {
+  const fail = failureHandler(ctx);
+  const answer = async (request: FastifyRequest, reply: FastifyReply, fault?: ReceivedWebhook["body"]) => {
+    reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
+    if (draining()) reply.header("connection", "close");
+    try {
+      const taken = requestOf(route, request);
+      return send(reply, await route.handle(ctx, fault === undefined ? taken : { ...taken, body: fault as never }));
+    } catch (error) {
+      return fail(error, request, reply);
+    }
+  };
+  scope.route({
+    method: route.method,
+    url: routerPath(route.path),
+    schema: describeRoute(room, route),
+    validatorCompiler: () => () => true,
+    handler: (request, reply) => answer(request, reply),
+    // The handler answers its own failures, so whatever comes here befell the body: reading it has stopped by then.
+    errorHandler: (error, request, reply) =>
+      void answer(request, reply, error.code === "FST_ERR_CTP_BODY_TOO_LARGE" ? "too_large" : "broken"),
+    ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
+  });
+}
+
+function send(reply: FastifyReply, answer: RouteReply): FastifyReply {
+  reply.code(answer.status);
+  if (answer.headers) reply.headers(answer.headers);
+  return reply.send(payloadOf(answer));
+}
