@@ -53,27 +53,69 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
   return [...counts, ...(await settleSent(ctx, conflicts))];
 }
 
+type Argument = string | number | Buffer;
+
 /** The arguments of the script. A mail whose outcome cannot be written is set aside alone: its neighbours were sent. */
 async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
   const now = Number(ctx.clock.now().toFixed(6));
-  const tally = new Tally(ctx);
+  const kinds = new Kinds(ctx);
   const sound: Sent[] = [];
-  const args: (string | number | Buffer)[] = [];
+  const items: Argument[] = [];
   const unwritable: Malformed[] = [];
-  for (const one of sent)
+  for (const one of sent) {
+    const before = items.length;
     try {
-      args.push(...argsOf(one, tally, now));
+      write(items, one, kinds, now);
       sound.push(one);
     } catch (error) {
+      items.length = before;
       unwritable.push({ raw: one.entry.raw, reason: `its outcome cannot be written: ${errorText(error)}` });
     }
+  }
   if (unwritable.length > 0) await lanes.ordinary.quarantine(ctx, unwritable);
-  return { sound, args, tally };
+  const args: [number, ...Argument[]] = [kinds.count, ...kinds.blocks, ...items];
+  return { sound, tally: kinds.tally, args };
 }
 
-function argsOf({ entry: { raw, value }, outcome }: Sent, tally: Tally, now: number): (string | number | Buffer)[] {
-  const block = tally.block((stats) => countOutcome(stats, value, outcome));
-  if (!outcome.ok) return [raw, "fail", value.uid, "", 0, 0, failureOf(value, outcome, now), ...block];
+/** Days begin on quarter hours wherever people live: what was queued in the same one counts on the same day. */
+const QUARTER = 900;
+
+/** The different blocks of counts of one call. Most mails of a call share theirs. */
+class Kinds {
+  readonly tally: Tally;
+  readonly #known = new Map<string, number>();
+  readonly blocks: Argument[] = [];
+
+  constructor(ctx: SettleContext) {
+    this.tally = new Tally(ctx);
+  }
+
+  get count(): number {
+    return this.#known.size;
+  }
+
+  /** The number of the block that counts this mail. */
+  of(attempt: Attempt, outcome: Sent["outcome"]): number {
+    const word = outcome.ok ? attempt.template : wordOf(outcome);
+    const name = `${outcome.ok} ${!outcome.ok && outcome.retryable} ${word} ${Math.floor(attempt.initially_queued_at / QUARTER)}`;
+    let kind = this.#known.get(name);
+    if (kind === undefined) {
+      this.blocks.push(...this.tally.block((stats) => countOutcome(stats, attempt, outcome)));
+      kind = this.#known.size + 1;
+      this.#known.set(name, kind);
+    }
+    return kind;
+  }
+}
+
+function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kinds: Kinds, now: number): void {
+  const kind = kinds.of(value, outcome);
+  // As text: one command with thousands of arguments is written much faster when none of them is a buffer.
+  const mail = raw.toString("utf8");
+  if (!outcome.ok) {
+    items.push(mail, "fail", kind, value.uid, "", 0, 0, failureOf(value, outcome, now));
+    return;
+  }
   const hash = pendingHash.encode({
     aud: "pending",
     uid: value.uid,
@@ -87,18 +129,29 @@ function argsOf({ entry: { raw, value }, outcome }: Sent, tally: Tally, now: num
     failure_job: value.failure_job,
     success_job: value.success_job,
   });
-  const last = outcome.hasReceipts
-    ? ""
-    : newsEntry.encode({ message_id: outcome.messageId, notification: { type: "Delivery" }, received_at: now });
-  return [raw, "accept", value.uid, outcome.messageId, String(now), hash.length, ...hash, last, ...block];
+  items.push(mail, "accept", kind, value.uid, outcome.messageId, String(now), hash.length);
+  for (const part of hash) items.push(part);
+  items.push(
+    outcome.hasReceipts
+      ? ""
+      : newsEntry.encode({ message_id: outcome.messageId, notification: { type: "Delivery" }, received_at: now }),
+  );
 }
+
+/** How breakdowns name a failure. */
+const wordOf = (outcome: Exclude<Sent["outcome"], { ok: true }>): string =>
+  "word" in outcome ? `template:${outcome.word}` : `ses:${outcome.subidentifier ?? outcome.identifier}`;
 
 function noteOf({ entry: { value }, outcome }: Sent): Note {
   const about = { channel: "email", uid: value.uid } as const;
   if (outcome.ok) return { ...about, step: "accepted", provider: outcome.provider, detail: outcome.messageId };
-  const detail = "word" in outcome ? `template:${outcome.word}` : `ses:${outcome.subidentifier ?? outcome.identifier}`;
   const provider = "provider" in outcome ? outcome.provider : null;
-  return { ...about, step: outcome.retryable ? "failed_transiently" : "failed_permanently", provider, detail };
+  return {
+    ...about,
+    step: outcome.retryable ? "failed_transiently" : "failed_permanently",
+    provider,
+    detail: wordOf(outcome),
+  };
 }
 
 function failureOf(attempt: Attempt, outcome: Exclude<Sent["outcome"], { ok: true }>, now: number): string {
@@ -120,9 +173,6 @@ function countOutcome(stats: Counting, { initially_queued_at: at, template }: At
     return;
   }
   const failed = outcome.retryable ? "failed_transiently" : "failed_permanently";
-  if ("word" in outcome) stats.incr(emailSendStats, failed, { at, extra: `template:${outcome.word}` });
-  else {
-    const extra = `ses:${outcome.subidentifier ?? outcome.identifier}`;
-    stats.incr(emailSendStats, "templated", { at }).incr(emailSendStats, failed, { at, extra });
-  }
+  if (!("word" in outcome)) stats.incr(emailSendStats, "templated", { at });
+  stats.incr(emailSendStats, failed, { at, extra: wordOf(outcome) });
 }

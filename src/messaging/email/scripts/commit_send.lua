@@ -6,20 +6,29 @@
 --        3 event        list of news, for mails whose acceptance is the last that is heard
 --        4 jobs         list; where failure jobs are queued
 --        5 ...counters  the counters of the blocks
--- ARGV   1 ...items     in turn: the mail byte for byte, `accept` or `fail`, uid, message id, score, number of field
---                       arguments, field and value in turn, news or failure job (may be empty), block of counts
+-- ARGV   1 kinds        integer; how many different blocks of counts there are
+--        2 ...items     the blocks, then in turn: the mail byte for byte, `accept` or `fail`, which block, uid, message id,
+--                       score, number of field arguments, field and value in turn, news or failure job (may be empty)
 -- Reply  per item 1 applied; 0 no longer there; -2 another mail awaits its receipt under this id, nothing changed
 -- Crash  before: the next run finds the mail in the purgatory and sends it again. After: it is settled.
-local purgatory, pending, event, jobs, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS, ARGV
+local purgatory, pending, event, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
+local kinds, items = tonumber(ARGV[1]), ARGV
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
-local results, at = {}, 1
+-- Most mails of a call count the same, so each block is applied once, for all mails that it counts.
+local blocks, times, at = {}, {}, 2
+for kind = 1, kinds do
+  blocks[kind], times[kind] = at, 0
+  at = skip_tally(items, at)
+end
+
+local results = {}
 while at <= #items do
-  local raw, outcome, uid, id, score, size =
-    items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4], tonumber(items[at + 5])
-  local first_field = at + 6
-  local follows, block = items[first_field + size], first_field + size + 1
+  local raw, outcome, kind, uid, id, score, size =
+    items[at], items[at + 1], tonumber(items[at + 2]), items[at + 3], items[at + 4], items[at + 5], tonumber(items[at + 6])
+  local first_field = at + 7
+  local follows = items[first_field + size]
   local key, result = pending .. ':' .. id, nil
   local holder = outcome == 'accept' and redis.call('HGET', key, 'uid')
   if holder and holder ~= uid then
@@ -29,17 +38,19 @@ while at <= #items do
   end
   if result == 1 then
     if outcome == 'accept' then
-      redis.call('DEL', key)
+      if holder then redis.call('DEL', key) end
       redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
       redis.call('ZADD', pending, score, id)
       if follows ~= '' then redis.call('RPUSH', event, follows) end
     else
       redis.call('RPUSH', jobs, follows)
     end
-    at = tally(counters, 4, items, block)
-  else
-    at = skip_tally(items, block)
+    times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
+  at = first_field + size + 1
+end
+for kind = 1, kinds do
+  if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end
 return results
