@@ -6,6 +6,16 @@ export const errors = defineErrors({
     doc: "There are no statistics of that name.",
     hint: "GET /api/1/admin/stats lists those there are.",
   },
+  bad_date: {
+    status: 422,
+    doc: "A date is not of the form YYYY-MM-DD, or there is no such day.",
+    hint: "Write it as 2026-03-08, in the statistics timezone.",
+  },
+  bad_range: {
+    status: 422,
+    doc: "The days that were asked for end before they begin, or are more than ten years.",
+    hint: "Ask for fewer days at a time; the tables of statistics have all of them.",
+  },
   source_unavailable: {
     status: 503,
     doc: "No copy of the chart is at hand, and the database or Redis that it is built from does not answer.",

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { migrationsOf } from "../../domain.ts";
-import { isoDate, statsOf } from "../../mechanisms/dated-counters/index.ts";
+import { isoDate, rotate, statsOf } from "../../mechanisms/dated-counters/index.ts";
 import { routesOf } from "./routes.ts";
 import { calendar, checkouts, count, FIRST_DAY, room, rooms, visits } from "./statistics.fixture.ts";
 
@@ -71,6 +71,7 @@ it("lists every declared family with its events, breakdowns and addresses", asyn
           "/api/1/admin/shop/daily_checkouts",
           "/api/1/admin/shop/checkout_stats",
         ],
+        range: "/api/1/admin/stats/shop:checkouts/range",
         partial: ["/api/1/admin/stats/shop:checkouts/partial", "/api/1/admin/shop/partial_checkout_stats"],
         rotate: "/api/1/admin/stats/shop:checkouts/rotate",
       },
@@ -82,7 +83,7 @@ it("is empty, and not broken, in a house that counts nothing", async () => {
   const nothing = routesOf(() => [], {} as never, {} as never);
   const list = nothing.find(({ path }) => path.endsWith("/stats"))!;
   expect(await list.handle(server.ctx, {} as never)).toMatchObject({ status: 200, body: { items: [] } });
-  expect(nothing).toHaveLength(6);
+  expect(nothing).toHaveLength(7);
 });
 
 it("serves a chart compressed to those who take it, plain to others, and not at all to those who have it", async () => {
@@ -172,6 +173,46 @@ it("gives a chart as a table to whoever asks for it, under all of its addresses"
   expect((await get("/shop/daily_checkouts?days=30&format=csv")).body).toBe(answer.body);
   expect((await get("/stats/shop:checkouts/daily?days=30&format=xml")).statusCode).toBe(422);
   expect((await get("/stats/shop:checkouts/daily?dayz=30")).statusCode).toBe(422);
+});
+
+it("adds up any days by week and month, stored ones and open ones alike", async () => {
+  await server.ctx.flush();
+  // 2024-10-04 is a Friday: of these eleven days three are in its week, seven in the next, one after it.
+  for (let day = 0; day < 11; day++) {
+    await count(server.ctx);
+    server.ctx.clock.jump(86_400);
+  }
+  server.ctx.clock.jump(-86_400);
+  await rotate(server.ctx, checkouts, { calendar });
+  const range = async (query: string) => (await get(`/stats/shop:checkouts/range?${query}`)).json();
+  const ends = `from=${isoDate(FIRST_DAY)}&to=2999-12-31`;
+  const days = await range(ends);
+  expect(days.labels).toEqual(Array.from({ length: 11 }, (_, at) => isoDate(FIRST_DAY + at)));
+  expect(days.started).toEqual(Array.from({ length: 11 }, () => 3));
+  expect(await range(`${ends}&group=week`)).toMatchObject({
+    labels: ["2024-09-30", "2024-10-07", "2024-10-14"],
+    started: [9, 21, 3],
+    paid_breakdown: { eur: [3, 7, 1], usd: [6, 14, 2] },
+  });
+  expect(await range(`${ends}&group=month`)).toMatchObject({ labels: ["2024-10"], paid: [33] });
+  const visited = (await get(`/stats/shop_visits/range?${ends}&group=month`)).json();
+  // What is looked up at the end of a day does not add up.
+  expect(visited.total).toEqual([0]);
+  const table = await get(`/stats/shop:checkouts/range?${ends}&group=month&format=csv`);
+  expect(table.body).toBe("date,started,paid,failed,paid:eur,paid:usd\r\n2024-10,33,33,0,11,22\r\n");
+});
+
+it("refuses days that there are not, and more of them than anybody looks at", async () => {
+  const refused = async (query: string) => {
+    const answer = await get(`/stats/shop_visits/range?${query}`);
+    return [answer.statusCode, answer.json().type];
+  };
+  expect(await refused("from=2024-02-30&to=2024-03-01")).toEqual([422, "bad_date"]);
+  expect(await refused("from=yesterday&to=2024-03-01")).toEqual([422, "bad_date"]);
+  expect(await refused("from=2024-03-02&to=2024-03-01")).toEqual([422, "bad_range"]);
+  expect(await refused("from=1990-01-01&to=2024-03-01")).toEqual([422, "bad_range"]);
+  expect((await refused("from=2024-03-01"))[0]).toBe(422);
+  expect((await refused("from=2024-03-01&to=2024-03-01&group=year"))[0]).toBe(422);
 });
 
 it("queues a repair and answers its uid", async () => {

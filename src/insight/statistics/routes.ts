@@ -11,21 +11,30 @@ import { csvOf } from "./csv.ts";
 import { familiesOf, familyNamed, type Rooms } from "./families.ts";
 import { readHealth } from "./health.ts";
 import type { RepairRunner, RotateRunner } from "./jobs.ts";
+import { GROUPS, readRange } from "./ranges.ts";
 import { readPartial } from "./service.ts";
 
 const ADMIN = "/api/1/admin";
 const PROVISIONAL_SECONDS = 60;
 
 const Named = z.object({ family: z.string().max(64) });
+const Format = z
+  .enum(["json", "csv"])
+  .default("json")
+  .meta({ description: "`csv`: a row a day, a column for each event and each key of its breakdown" });
+const IsoDate = z.string().max(10).meta({ description: "YYYY-MM-DD in the statistics timezone" });
+const Range = z.strictObject({
+  from: IsoDate,
+  to: IsoDate,
+  group: z.enum(GROUPS).default("day").meta({ description: "What becomes one number" }),
+  format: Format,
+});
 const Span = z.strictObject({
   days: z
     .enum(SPANS.map(String) as [string, ...string[]])
     .default("90")
     .meta({ description: "How many days the chart spans" }),
-  format: z
-    .enum(["json", "csv"])
-    .default("json")
-    .meta({ description: "`csv`: a row a day, a column for each event and each key of its breakdown" }),
+  format: Format,
 });
 const ChartBody = z.looseObject({ labels: z.array(z.string()) });
 const PartialBody = z.looseObject({ today: z.looseObject({}), checked_at: z.number() });
@@ -86,6 +95,23 @@ export function routesOf(rooms: Rooms, rotate: RotateRunner, repair: RepairRunne
       schemas: { params: Named, query: Span },
       responses: { 200: ChartBody },
       handle: (ctx, { params, query, headers }) => chartReply(ctx, familyNamed(rooms, params.family), query, headers),
+    }),
+    route({
+      method: "GET",
+      path: `${ADMIN}/stats/{family}/range`,
+      access: "admin",
+      summary: "Any days, one by one or together by week or month",
+      description:
+        "Both ends are included, and open days are as they are now; dates in the future are taken as today. Weeks are labelled by their Monday.",
+      schemas: { params: Named, query: Range },
+      responses: { 200: ChartBody },
+      async handle(ctx, { params, query: { format, ...range } }) {
+        const family = familyNamed(rooms, params.family);
+        const chart = await readRange(ctx, family, range);
+        const headers = { "cache-control": "no-store" };
+        if (format === "json") return { status: 200, headers, body: chart };
+        return { status: 200, headers: { ...headers, ...csvHeaders(family) }, body: csvOf(chart) };
+      },
     }),
     route({
       method: "GET",
@@ -164,6 +190,7 @@ function described(family: StatsFamily) {
     charts: { spans: SPANS, default: 90, plots },
     routes: {
       daily: [`${ADMIN}/stats/${name}/daily`, ...alias.daily.map((path) => ADMIN + path)],
+      range: `${ADMIN}/stats/${name}/range`,
       partial: [`${ADMIN}/stats/${name}/partial`, ...alias.partial.map((path) => ADMIN + path)],
       rotate: `${ADMIN}/stats/${name}/rotate`,
     },
@@ -187,17 +214,19 @@ async function chartReply(
   if (knows(headers["if-none-match"], common.etag)) return { status: 304, headers: common };
   if (format === "csv") {
     const body = csvOf(JSON.parse(unpack(copy.blob)!.toString("utf8")) as Chart);
-    const disposition = `attachment; filename="${family.cachePrefix}.csv"`;
-    return {
-      status: 200,
-      headers: { ...common, "content-type": "text/csv; charset=utf-8", "content-disposition": disposition },
-      body,
-    };
+    return { status: 200, headers: { ...common, ...csvHeaders(family) }, body };
   }
   const type = { ...common, "content-type": "application/json; charset=utf-8" };
   return takesGzip(headers["accept-encoding"])
     ? { status: 200, headers: { ...type, "content-encoding": "gzip" }, body: copy.blob }
     : { status: 200, headers: type, body: unpack(copy.blob) };
+}
+
+function csvHeaders({ cachePrefix }: StatsFamily) {
+  return {
+    "content-type": "text/csv; charset=utf-8",
+    "content-disposition": `attachment; filename="${cachePrefix}.csv"`,
+  };
 }
 
 async function partialReply(ctx: Context, family: StatsFamily): Promise<RouteReply> {
