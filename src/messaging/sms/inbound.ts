@@ -1,9 +1,9 @@
 import type { Context } from "../../jobs/context.ts";
 import type { ReceivedWebhook } from "../../kernel/route.ts";
-import { optIn, optOut } from "../contacts/service.ts";
 import { E164 } from "./entries.ts";
 import { settings } from "./settings.ts";
 import { checkWebhook, REFUSAL_STATUS } from "./webhook-check.ts";
+import { followOrHold } from "./wishes.ts";
 
 const STOP_TEXTS = new Set(["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "revoke"]);
 /** Words that end texts whatever follows them; the others are too common to stand for STOP in a sentence. */
@@ -42,22 +42,19 @@ export async function takeInbound(ctx: Context, received: ReceivedWebhook): Prom
   const optOutType = fields.OptOutType;
   const wish = wishOf(body, optOutType);
   ctx.alerts.ops(`A text came in${wish === "none" ? "" : ` that says ${wish.toUpperCase()}`}.`);
-  const reply = await replyTo(ctx, from, wish);
+  if (wish !== "none") {
+    try {
+      await followOrHold(ctx, from, wish);
+    } catch (error) {
+      ctx.alerts.error(error, `a text that says ${wish.toUpperCase()} could be neither followed nor kept`);
+      return { status: 503, body: twiml(ctx.config.get(settings.replyError)) };
+    }
+  }
   // Where the provider handles such words itself, it has replied already.
-  return optOutType ? { status: 204 } : { status: 200, body: twiml(ctx.config.get(reply)) };
+  return optOutType ? { status: 204 } : { status: 200, body: twiml(ctx.config.get(REPLIES[wish])) };
 }
 
-async function replyTo(ctx: Context, from: string, wish: Wish) {
-  try {
-    if (wish === "stop") await optOut(ctx, [from]);
-    if (wish === "start") await optIn(ctx, [from]);
-  } catch (error) {
-    ctx.alerts.error(error, `a text that says ${wish.toUpperCase()} could not be followed`);
-    return settings.replyError;
-  }
-  if (wish === "none") return settings.replyReceived;
-  return wish === "stop" ? settings.replyStopped : settings.replyRestarted;
-}
+const REPLIES = { stop: settings.replyStopped, start: settings.replyRestarted, none: settings.replyReceived } as const;
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",

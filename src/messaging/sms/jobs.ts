@@ -19,6 +19,7 @@ import { recoverReceipts } from "./recovery.ts";
 import { BUDGET, sendTexts } from "./send.ts";
 import { detectStale } from "./stale.ts";
 import { SUPPRESS_UNREACHABLE } from "./verdict.ts";
+import { followWishes } from "./wishes.ts";
 
 const NoKwargs = z.strictObject({});
 const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
@@ -79,6 +80,17 @@ export const receiptReconciliation: QueueRunner = defineRunner({
       schedules: [keys.early()],
       work: (run, lock) => reconcileReceipts(run, lock),
     });
+  },
+});
+
+export const followWishesJob: QueueRunner = defineRunner({
+  name: "runners.sms.follow_wishes",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Follows STOP and START that could not be followed when they were said.",
+  budget: BUDGET,
+  async run(ctx) {
+    await runAlone(ctx, followWishesJob, { lock: keys.wishesLock(), work: followWishes });
   },
 });
 
@@ -146,6 +158,7 @@ export const runners = [
   receiptStaleDetection,
   receiptRecovery,
   receiptReconciliation,
+  followWishesJob,
   defaultFailure,
   defaultSuccess,
   suppressUnreachableJob,
@@ -158,5 +171,6 @@ export const recurring = [
   recur(receiptStaleDetection, {}, { seconds: [5] }),
   recur(receiptRecovery, {}, { seconds: [10] }),
   recur(receiptReconciliation, {}, { seconds: [20] }),
+  recur(followWishesJob, {}, { seconds: [40] }),
   recur(disablePhonesJob, {}, { hours: [2], minutes: [5], seconds: [0] }),
 ];

@@ -9,6 +9,8 @@ import {
   json,
   list,
   literal,
+  mapOf,
+  matching,
   optional,
   string,
   text,
@@ -16,7 +18,7 @@ import {
 } from "../../kernel/keyspace/index.ts";
 import { decisionFlags } from "../../mechanisms/decision/index.ts";
 import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
-import { pendingHash, smsEntry, smsEvent, smsSid } from "./entries.ts";
+import { E164, heldWish, pendingHash, smsEntry, smsEvent, smsSid } from "./entries.ts";
 
 export const CALL_FLAG_TTL = 600;
 export const HANDOVER_FLAG_TTL = 604_800;
@@ -79,6 +81,11 @@ export const keys = family("sms", {
       secret: true,
     },
   ),
+  wishes: hash("sms:wishes", mapOf(heldWish, { field: matching(E164, "a number") }), {
+    doc: "STOP and START of people that could not be followed yet, the newest of each number; nobody who said STOP is texted meanwhile",
+    origin: "carillon",
+    secret: true,
+  }),
   decided: decisionFlags("sms"),
   callSeen: string("sms:call_seen:{call_uid}", literal("1"), {
     doc: "an enqueue that was done, so that repeating it after a lost answer adds nothing",
@@ -98,6 +105,7 @@ export const keys = family("sms", {
   sendLock: jobLock("sms:send_job:lock", "job that sends texts"),
   staleLock: jobLock("sms:receipt_stale_detection_job:lock", "job that finds silent messages"),
   recoveryLock: jobLock("sms:receipt_recovery_job:lock", "job that asks about silent messages"),
+  wishesLock: jobLock("sms:follow_wishes_job:lock", "job that follows what people wished"),
   reconciliationLock: jobLock("sms:receipt_reconciliation_job:lock", "job that works news in"),
   sendReport: hash(
     "stats:sms_send:send_job",

@@ -73,3 +73,13 @@ export const commitEvents = defineScript({
   idempotent: false,
   reply: codes,
 });
+
+/** Idempotent: what was forgotten is not there to be compared. */
+export const settleWishes = defineScript({
+  name: "sms.settle_wishes",
+  file: file("settle_wishes"),
+  keys: ["wishes"],
+  args: ["...pairs"],
+  idempotent: true,
+  reply: (raw: number) => raw,
+});

@@ -13,6 +13,7 @@ import { sendQueue } from "./line.ts";
 import { type Delivery, LookUp } from "./look-up.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, settleSent } from "./settle-send.ts";
+import { heldStops } from "./wishes.ts";
 
 /** Seconds of a run, as its runner declares them. */
 export const BUDGET = 50;
@@ -140,9 +141,12 @@ class SendRun {
       extra,
     });
     const phones = [...new Set(entries.map(({ value }) => value.phone_number))];
-    const { phones: suppressed } = await suppressedAmong(ctx, { phones });
+    const [{ phones: suppressed }, stopped] = await Promise.all([
+      suppressedAmong(ctx, { phones }),
+      heldStops(ctx, phones),
+    ]);
     const found = new Map<string, SmsFailure>();
-    for (const number of suppressed.keys())
+    for (const number of [...suppressed.keys(), ...stopped])
       found.set(number, refused("ApplicationErrorOther", "21610", "the number is suppressed"));
     for (const number of ctx.config.get(settings.testNumbers))
       found.set(number, refused("ClientErrorOther", "418", "a test number"));

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
+import { MortalSql } from "../../../test/harness/chaos-sql.ts";
+import { signTwilioRequest } from "../../providers/twilio-signature.ts";
+import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
+import { INBOUND_WEBHOOK } from "./addresses.ts";
+import { takeInbound } from "./inbound.ts";
+import { followWishesJob, send } from "./jobs.ts";
+import { keys } from "./keys.ts";
+import { settleWishes } from "./scripts.ts";
+import { openSms, type SmsContext, type SmsHouse } from "./sms.fixture.ts";
+import { smsSendStats } from "./stats.ts";
+
+const PERSON = "+14155550132";
+const OTHER = "+14155550133";
+
+let house: SmsHouse;
+beforeAll(async () => {
+  house = await openSms();
+});
+afterAll(() => house.close());
+beforeEach(() => house.clear());
+
+function say(words: string, ctx: SmsContext = house.ctx, from = PERSON) {
+  const fields = { From: from, To: "+14155550100", Body: words };
+  const signed = { publicUrl: house.url, path: INBOUND_WEBHOOK, fields: Object.entries(fields) };
+  return takeInbound(ctx, {
+    path: INBOUND_WEBHOOK,
+    body: Buffer.from(new URLSearchParams(fields).toString()),
+    headers: {
+      "x-twilio-signature": signTwilioRequest(SANDBOX_TWILIO.authToken, signed),
+      "content-type": "application/x-www-form-urlencoded",
+    },
+  });
+}
+
+/** The house while its database is away. */
+const withoutSql = (ctx: SmsContext = house.process()) =>
+  Object.defineProperty(ctx, "sql", { value: new MortalSql(house.base.sql, { dieAt: 1 }) }) as SmsContext;
+
+const suppressed = async () =>
+  (await house.query<{ phone_number: string }>("select phone_number from suppressed_phone_numbers order by 1")).map(
+    ({ phone_number }) => phone_number,
+  );
+
+test("a STOP that comes while SQL is down is kept, honoured at once, and followed when SQL is back", async () => {
+  await house.text(PERSON);
+  await house.text(OTHER);
+  expect(await say("Stop", withoutSql())).toMatchObject({
+    status: 200,
+    body: expect.stringContaining("no more texts"),
+  });
+  await house.run(send);
+  expect(house.outbox().map(({ to }) => to)).toEqual([OTHER]);
+  expect((await house.counts(smsSendStats)).words.failed_due_to_application_error_other).toEqual({ "21610": 1 });
+  expect(await suppressed()).toEqual([]);
+  await expect(house.run(followWishesJob, withoutSql())).rejects.toThrow();
+  await house.run(followWishesJob);
+  expect(await suppressed()).toEqual([PERSON]);
+  expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
+});
+
+test("what a person says last counts, however long SQL was down", async () => {
+  await say("STOP", withoutSql());
+  await say("start");
+  await say("stop", withoutSql(), OTHER);
+  await house.run(followWishesJob);
+  expect(await suppressed()).toEqual([OTHER]);
+  expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
+});
+
+test("a wish that can be neither followed nor kept is not answered as if it were", async () => {
+  const redis = await mortalConnection(house.base.server, { dieAt: 1 });
+  expect((await say("STOP", withoutSql(house.process({ redis })))).status).toBe(503);
+  redis.commands.disconnect();
+  const dead = await mortalConnection(house.base.server, { dieAt: 1 });
+  expect((await say("STOP", house.process({ redis: dead }))).status).toBe(200);
+  dead.commands.disconnect();
+  expect(await suppressed()).toEqual([PERSON]);
+});
+
+test("a wish that is replaced while it is followed stays, and one that cannot be read counts as STOP", async () => {
+  const { commands } = house.ctx.redis;
+  await commands.hset(keys.wishes(), PERSON, "newer");
+  expect(await house.ctx.redis.run(settleWishes, [keys.wishes()], [PERSON, "older"])).toBe(0);
+  expect(await commands.hget(keys.wishes(), PERSON)).toBe("newer");
+  await house.run(followWishesJob);
+  expect(await suppressed()).toEqual([PERSON]);
+});
+
+test("following held wishes may die at any command: each is followed, and none is left", async () => {
+  await dieAtEveryCommand(house.base.server, {
+    prepare: async () => {
+      await house.clear();
+      const wish = (said: string) => JSON.stringify({ wish: said, said_at: house.base.clock.now() });
+      await house.ctx.redis.commands.hset(keys.wishes(), PERSON, wish("stop"), OTHER, wish("start"));
+    },
+    life: (redis) => house.run(followWishesJob, house.process({ redis })),
+    afterlife: async () => {
+      await house.base.clock.advance(121);
+      await house.run(followWishesJob);
+      expect(await suppressed()).toEqual([PERSON]);
+      expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
+    },
+  });
+});
