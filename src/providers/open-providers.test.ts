@@ -129,6 +129,12 @@ test.each<[string, Record<string, string>]>([
   });
 });
 
+test("the simulated provider may be asked for by name, and only by itself", async () => {
+  const asked = configOf({ CARILLON_SMS_PROVIDER: "sandbox", CARILLON_EMAIL_PROVIDER: " sandbox " });
+  expect([asked.get(smsSettings.provider), asked.get(emailSettings.provider)]).toEqual([[], []]);
+  expect(() => configOf({ CARILLON_EMAIL_PROVIDER: "ses,sandbox" })).toThrow("CARILLON_EMAIL_PROVIDER");
+});
+
 test("names of providers and addresses are checked at the start", () => {
   expect(() => configOf({ CARILLON_EMAIL_PROVIDER: "pigeon" })).toThrow("CARILLON_EMAIL_PROVIDER");
   expect(() => configOf({ CARILLON_PUSH_EXPO_BASE_URL: "exp.host" })).toThrow("must be an address");

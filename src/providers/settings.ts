@@ -12,13 +12,25 @@ const optionalWebAddress = (name: string, plan: { doc: string }) => ({
   ...settings.optionalText(name, plan),
   schema: WebAddress.optional(),
 });
-const preferred = "in the order in which they are preferred; unset, its messages wait";
+
+/**
+ * The providers of a channel, the preferred one first. `sandbox` names none: it asks for the simulated one, which also
+ * stands in where nothing is set, and it stands alone because it reaches nobody.
+ */
+function preferred<const Names extends readonly [string, ...string[]]>(name: string, names: Names, what: string) {
+  const list = settings.listOf<Names[number]>(name, z.enum(names), {
+    default: [],
+    doc: `Providers of ${what}, the preferred one first: ${names.join(", ")}. Unset or sandbox: the simulated one where it may run, else messages wait`,
+  });
+  const schema = z.preprocess(
+    (value) => (typeof value === "string" && value.trim() === "sandbox" ? [] : value),
+    list.schema,
+  );
+  return { ...list, schema: schema as unknown as typeof list.schema };
+}
 
 export const pushSettings = {
-  provider: settings.listOf("push.provider", z.enum(["expo"]), {
-    default: [],
-    doc: `Providers of push notifications: expo, ${preferred}`,
-  }),
+  provider: preferred("push.provider", ["expo"], "push notifications"),
   timeout: settings.seconds("push.timeout", {
     default: 20,
     min: 0.1,
@@ -35,10 +47,7 @@ export const pushSettings = {
 };
 
 export const smsSettings = {
-  provider: settings.listOf("sms.provider", z.enum(["twilio"]), {
-    default: [],
-    doc: `Providers of text messages: twilio, ${preferred}`,
-  }),
+  provider: preferred("sms.provider", ["twilio"], "text messages"),
   timeout: settings.seconds("sms.timeout", {
     default: 20,
     min: 0.1,
@@ -59,10 +68,7 @@ export const smsSettings = {
 };
 
 export const emailSettings = {
-  provider: settings.listOf("email.provider", z.enum(["ses", "smtp"]), {
-    default: [],
-    doc: `Providers of email: ses and smtp, ${preferred}`,
-  }),
+  provider: preferred("email.provider", ["ses", "smtp"], "email"),
   timeout: settings.seconds("email.timeout", {
     default: 10,
     min: 0.1,
