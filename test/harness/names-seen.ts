@@ -92,7 +92,7 @@ const LONGEST_NAME = 512;
 /** Names stand at the beginning of a line; what follows are values. */
 const LOOKED_AT = 8_192;
 /** A simulation sends millions of commands, all alike: after this many nobody listens any more. */
-const MOST_COMMANDS = 150_000;
+const MOST_COMMANDS = 40_000;
 const LINE = /^\+[\d.]+ \[\d+ ([^\]]*)\] "([A-Za-z_]+)"/;
 const ARGUMENT = / "((?:[^"\\]|\\.)*)"/y;
 const ESCAPED = /\\(x[0-9a-f]{2}|.)/g;
