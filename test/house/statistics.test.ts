@@ -1,5 +1,12 @@
+import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { domains } from "../../src/domains.ts";
+import { ChartDesk } from "../../src/insight/statistics/chart-desk.ts";
+import { migrate } from "../../src/kernel/sql/index.ts";
+import { calendarOf, isoDate, rotate, statsOf } from "../../src/mechanisms/dated-counters/index.ts";
+import { migrationPlan } from "../../src/surfaces/house.ts";
+import { openTestContext } from "../harness/context.ts";
+import { eventually } from "../harness/facts.ts";
 
 /**
  * The statistics of the channels as others know them: tables, channels and addresses are an interface. `*` marks an
@@ -141,3 +148,37 @@ test.each(Object.entries(FAMILIES))(
     if (broken) expect(family.extra(20_000, broken)).toBe(`stats:${name}:daily:20000:extra:${broken}`);
   },
 );
+
+test("every family that a room declares is counted, stored with all of its events, charted, and told to other instances", async () => {
+  const house = await openTestContext({ sql: true });
+  try {
+    await migrate(house.sql, migrationPlan());
+    const families = [...declared.values()];
+    const calendar = calendarOf(house);
+    const today = calendar.unixDate(house.clock.now());
+    for (const family of families) {
+      const stats = statsOf(house);
+      for (const [at, [event, { by }]] of Object.entries(family.events).entries())
+        stats.incr(family, event, { by: at + 1, ...(by === undefined ? {} : { extra: "some:key" }) } as never);
+      await stats.store();
+    }
+    const listener = new ChartDesk(house.process());
+    await listener.listen(families);
+    house.clock.jump(calendar.startOf(today + 4) + 3 * 3600 - house.clock.now());
+    const desk = new ChartDesk(house);
+    for (const family of families) {
+      expect(await rotate(house, family, { calendar }), family.name).toMatchObject({ stop: "list_exhausted" });
+      const { blob, provisional } = await desk.chart(family, 30);
+      const chart = JSON.parse(gunzipSync(blob).toString()) as Record<string, number[]> & { labels: string[] };
+      const place = chart.labels.indexOf(isoDate(today));
+      expect(provisional, family.name).toBe(false);
+      for (const [at, event] of Object.keys(family.events).entries())
+        expect(chart[event]![place], `${family.name} ${event}`).toBe(at + 1);
+    }
+    const told = families.filter(({ channel }) => channel !== undefined);
+    await eventually(() => listener.atHand === told.length, "a frame of every family");
+    await listener.close();
+  } finally {
+    await house.close();
+  }
+});

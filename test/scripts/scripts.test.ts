@@ -193,6 +193,8 @@ test("what a server tells of its commands becomes names that were written and re
     '+1700000000.8 [0 unix:/tmp/r.sock] "subscribe" "ps:m"',
     `+1700000000.9 [0 unix:/tmp/r.sock] "evalsha" "${inspectScript.sha}" "0" "n:audited"`,
     '+1700000000.9 [0 lua] "LRANGE" "n:audited" "0" "-1"',
+    `+1700000001.0 [0 unix:/tmp/r.sock] "eval" "for _, key in ipairs(redis.call('KEYS', '*')) do" "0" "5"`,
+    '+1700000001.0 [0 lua] "PTTL" "n:audited"',
     '+1700000001.0 [0 unix:/tmp/r.sock] "get" "o:read_again"',
     "+OK",
   ])
