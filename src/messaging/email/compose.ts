@@ -13,6 +13,7 @@ import {
   type Mailbox,
   mailFor,
   prepareMail,
+  readyBrand,
   type Template,
   errors as templateErrors,
 } from "../email_templates/service.ts";
@@ -91,7 +92,7 @@ export async function writeMail(
   const house = houseOf(ctx.config);
   let prepared: ReturnType<typeof prepareMail>;
   try {
-    prepared = prepareMail(attempt.template, attempt.template_parameters, house.brand);
+    prepared = prepareMail(attempt.template, attempt.template_parameters, await readyBrand(ctx));
   } catch (error) {
     return refusalOf(error);
   }
@@ -150,6 +151,9 @@ function refusalOf(error: unknown): Unwritten {
   if (templateErrors.bad_mail.matches(error)) return unwritten("TemplateClientError", "400", text);
   if (templateErrors.template_output_too_large.matches(error))
     return unwritten("TemplateInternalError", "InternalError", text);
+  if (templateErrors.template_asset_unreachable.matches(error))
+    return unwritten("TemplateNetworkError", "NetworkError", text, true);
+  if (templateErrors.template_too_slow.matches(error)) return unwritten("TemplateServerError", "503", text, true);
   // The template itself broke: its next version may not.
   return unwritten("TemplateServerError", "500", text, true);
 }

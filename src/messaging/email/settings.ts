@@ -2,7 +2,13 @@ import { z } from "zod";
 import { settings as kinds, type Setting } from "../../kernel/config.ts";
 import { bareAddress } from "../../providers/email.ts";
 import { isEmailAddress } from "../contacts/service.ts";
+import { publicUrl } from "../email_templates/service.ts";
 import { MOST_RETRIES } from "./entries.ts";
+
+export { isLoopback } from "../email_templates/service.ts";
+
+/** Room for a token in one line of a header. */
+const LONGEST_URL = 200;
 
 /** A display name may hold anything that a header can: no line breaks, no control characters. */
 const NAME = /^[^\p{Cc}\p{Cs}\u2028\u2029<>]{0,200}$/u;
@@ -17,32 +23,6 @@ const sender = (name: string, doc: string): Setting<string | undefined> => ({
   ...kinds.optionalText(name, { doc }),
   schema: Sender,
 });
-
-/** Room for a token in one line of a header. */
-const LONGEST_URL = 200;
-const publicUrl: Setting<string> = {
-  ...kinds.text("email.publicUrl", {
-    default: "http://127.0.0.1:8787",
-    doc: "where readers of mails reach this installation: the links for leaving a list begin with it",
-  }),
-  schema: z
-    .string()
-    .max(LONGEST_URL)
-    .refine(
-      isPublicUrl,
-      "must begin with https:// and end with a host or a path, such as https://example.com; http:// only for this machine",
-    ),
-};
-
-function isPublicUrl(value: string): boolean {
-  if (!URL.canParse(value) || /[\s,<>]/.test(value)) return false;
-  const { protocol, hostname, username, password, search, hash } = new URL(value);
-  if (username || password || search || hash) return false;
-  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
-}
-
-export const isLoopback = (hostname: string): boolean =>
-  /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname) || hostname.endsWith(".localhost");
 
 const unsubscribeMailto: Setting<string | undefined> = {
   ...kinds.optionalText("email.unsubscribeMailto", {

@@ -1,4 +1,6 @@
+import type { Clock } from "../../kernel/clock.ts";
 import type { Config } from "../../kernel/config.ts";
+import { fetchLogo, isAddress, type Logo, logoFrom, readLogo } from "./logo.ts";
 import { settings } from "./settings.ts";
 
 /** Whose mails these are: the part of every mail that the installation decides. */
@@ -10,16 +12,66 @@ export interface Brand {
   readonly onAccent: string;
   /** The postal address that laws of many countries want below mails to a list. */
   readonly address: string | undefined;
+  readonly logo?: Logo;
 }
 
-export function brandOf(config: Config): Brand {
+/** What is worked out once for each configuration; a logo that must be fetched is added when it has come. */
+interface Known {
+  brand: Brand;
+  fetched: Promise<Brand> | undefined;
+  fetchedAt: number;
+}
+
+const known = new WeakMap<Config, Known>();
+/** Seconds after which a logo from elsewhere is looked at again. */
+const FRESH = 3600;
+
+function knownOf(config: Config): Known {
+  const held = known.get(config);
+  if (held) return held;
   const accent = config.get(settings.brandAccent);
-  return {
+  const source = config.get(settings.brandLogo);
+  const logo = source === undefined || isAddress(source) ? undefined : logoFrom(config, readLogo(source));
+  const brand = {
     name: config.get(settings.brandName),
     accent,
     onAccent: readableOn(accent),
     address: config.get(settings.postalAddress),
+    ...(logo ? { logo } : {}),
   };
+  const fresh = { brand, fetched: undefined, fetchedAt: Number.NEGATIVE_INFINITY };
+  known.set(config, fresh);
+  return fresh;
+}
+
+/** The brand as far as it is known here; `readyBrand` also waits for a logo from elsewhere. */
+export function brandOf(config: Config): Brand {
+  return knownOf(config).brand;
+}
+
+/** The whole brand. Raises `template_asset_unreachable` or `template_too_slow` while its logo cannot be had. */
+export function readyBrand({ config, clock }: { config: Config; clock: Clock }): Brand | Promise<Brand> {
+  const held = knownOf(config);
+  const source = config.get(settings.brandLogo);
+  if (source === undefined || !isAddress(source)) return held.brand;
+  if (held.brand.logo && clock.monotonic() - held.fetchedAt < FRESH) return held.brand;
+  // Everybody who needs it now waits for the same request.
+  held.fetched ??= fetchLogo(source, clock)
+    .then((picture) => {
+      held.brand = { ...held.brand, logo: logoFrom(config, picture) };
+      held.fetchedAt = clock.monotonic();
+      return held.brand;
+    })
+    .catch((error: unknown) => {
+      // One that is known goes on serving: an old logo is better than no mail.
+      if (!held.brand.logo) throw error;
+      held.fetchedAt = clock.monotonic();
+      return held.brand;
+    })
+    .finally(() => {
+      held.fetched = undefined;
+    });
+  return held.fetched;
 }
 
 /** White or near-black, whichever has more contrast (WCAG 2 relative luminance). */

@@ -1,5 +1,5 @@
-import { type Html, html, join, type Text, text, type Value } from "./markup.ts";
-import { accent, FONT } from "./pen.ts";
+import { escapeHtml, type Html, html, join, type Text, text, type Value } from "./markup.ts";
+import { FONT } from "./pen.ts";
 
 /** What surrounds the content of every mail. */
 export interface Frame<P> {
@@ -13,6 +13,16 @@ export interface Frame<P> {
 }
 
 const brandName: Value<unknown> = (_, brand) => brand.name;
+/** The logo, or the mark and the name. */
+const LETTERHEAD: Html<unknown> = {
+  kind: "html",
+  pieces: [
+    (_, { logo, name, accent: colour }) =>
+      logo
+        ? `<img src="${escapeHtml(logo.src)}" width="${logo.width}" height="${logo.height}" alt="${escapeHtml(name)}" style="display:block;width:${logo.width}px;height:${logo.height}px;border:0;">`
+        : `<span class="button" style="display:inline-block;width:13px;height:13px;margin-right:9px;border-radius:4px;background-color:${colour};"></span>${escapeHtml(name)}`,
+  ],
+};
 const postal: Value<unknown> = (_, brand) => brand.address ?? "";
 
 // Dark colours twice: once for clients that follow the system, once for Outlook's own attribute.
@@ -83,7 +93,7 @@ export function inFrame<P>(content: readonly Html<P>[], frame: Frame<P>): Html<P
     <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background-color:#f4f6f9;">
     <tr><td align="center" class="outer" style="padding:36px 16px 48px;">
     <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:560px;">
-    <tr><td class="side ink" style="padding:0 36px 16px;font-family:${FONT};font-size:17px;line-height:24px;font-weight:700;letter-spacing:-0.2px;color:#1c2733;"><span class="button" style="display:inline-block;width:13px;height:13px;margin-right:9px;border-radius:4px;background-color:${accent};"></span>${brandName}</td></tr>
+    <tr><td class="side ink" style="padding:0 36px 16px;font-family:${FONT};font-size:17px;line-height:24px;font-weight:700;letter-spacing:-0.2px;color:#1c2733;">${LETTERHEAD}</td></tr>
     <tr><td>
     <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="card" style="border-collapse:separate;background-color:#ffffff;border:1px solid #dfe5ec;border-radius:14px;">
     <tr><td class="inner" style="padding:34px 36px 16px;">

@@ -2,7 +2,15 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route, RouteReply } from "../../kernel/route.ts";
-import { describeTemplate, listTemplates, type Preview, previewOfExample, previewTemplate } from "./service.ts";
+import { errors } from "./errors.ts";
+import {
+  describeTemplate,
+  listTemplates,
+  type Preview,
+  previewOfExample,
+  previewTemplate,
+  readyBrand,
+} from "./service.ts";
 
 const params = z.object({ slug: z.string().max(64) });
 const As = z.enum(["json", "html", "text"]).default("json");
@@ -31,6 +39,27 @@ const Previewed = z.object({
 });
 
 export const routes: readonly Route<Context>[] = [
+  route({
+    method: "GET",
+    path: "/api/1/emails/assets/{name}",
+    access: "public",
+    summary: "A picture that mails show",
+    description: "Named by its contents, so it may be kept for ever.",
+    schemas: { params: z.object({ name: z.string().regex(/^[0-9a-f]{16}\.(png|jpg|gif)$/) }) },
+    async handle(ctx, { params: { name } }) {
+      const { logo } = await readyBrand(ctx);
+      if (logo?.picture.name !== name) throw errors.picture_not_found();
+      return {
+        status: 200,
+        headers: {
+          "content-type": logo.picture.contentType,
+          "cache-control": "public, max-age=31536000, immutable",
+          "cross-origin-resource-policy": "cross-origin",
+        },
+        body: logo.picture.bytes,
+      };
+    },
+  }),
   route({
     method: "GET",
     path: "/api/1/admin/email/templates",

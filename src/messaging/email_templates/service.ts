@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { book, type TemplateBook } from "./book.ts";
-import { type Brand, brandOf } from "./brand.ts";
+import { type Brand, readyBrand } from "./brand.ts";
 import { faultsOf, MAX_HTML, MAX_TEXT, warningsAbout } from "./check.ts";
 import { composeMail } from "./composer.ts";
 import { mailFor } from "./envelope.ts";
@@ -13,7 +13,7 @@ import { isMailUrl } from "./parameters.ts";
 import type { Attachment, Rendered, Template } from "./template.ts";
 
 export { book, TemplateBook, type TemplateParameters, type TemplateSlug } from "./book.ts";
-export { type Brand, brandOf } from "./brand.ts";
+export { type Brand, brandOf, readyBrand } from "./brand.ts";
 export { composeMail } from "./composer.ts";
 export { type Envelope, mailFor } from "./envelope.ts";
 export { errors } from "./errors.ts";
@@ -21,6 +21,7 @@ export { LISTS, type List } from "./lists.ts";
 export type { Mail, Mailbox } from "./mail.ts";
 export { composeMime, headersOf } from "./mime.ts";
 export { code, hours, line, mailbox, moment, prose, timezone, webUrl } from "./parameters.ts";
+export { isLoopback, publicUrl } from "./public-url.ts";
 export { type Attachment, defineTemplate, type Rendered, type Template } from "./template.ts";
 
 /** A template with parameters that fit it. */
@@ -59,7 +60,10 @@ export function prepareMail(slug: string, parameters: unknown, brand: Brand, fro
     template,
     subject: template.subject(checked.parameters),
     lifetime: template.lifetime(checked.parameters),
-    attachments: (at) => template.attachments(checked.parameters, at),
+    attachments: (at) => {
+      const own = template.attachments(checked.parameters, at);
+      return brand.logo?.attachment ? [...own, brand.logo.attachment] : own;
+    },
   };
 }
 
@@ -141,7 +145,7 @@ export interface PreviewRequest {
 
 /** The mail as it would be sent now, to nobody. */
 export async function previewTemplate(ctx: Pick<Context, "config" | "clock">, slug: string, request: PreviewRequest) {
-  const brand = brandOf(ctx.config);
+  const brand = await readyBrand(ctx);
   const { template, html, text, ...prepared } = prepareMail(slug, request.parameters, brand);
   const { unsubscribeUrl } = request.parameters as { unsubscribeUrl?: string };
   const subject = request.subject ?? prepared.subject;

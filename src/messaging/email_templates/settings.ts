@@ -22,6 +22,16 @@ export const settings = {
     }),
     colour,
   ),
+  brandLogo: checked(
+    kinds.optionalText("email.brandLogo", {
+      doc: "picture on top of every mail instead of the mark and the name: a PNG, JPEG or GIF of twice the size at which it is shown (at most 40 pixels high), as the path of a file or an https address that this installation fetches",
+    }),
+    z.string().max(1000).optional(),
+  ),
+  brandLogoInline: kinds.flag("email.brandLogoInline", {
+    default: false,
+    doc: "whether the logo travels inside every mail, so that mailboxes which load no pictures show it too; mails become larger and slower to write",
+  }),
   postalAddress: checked(
     kinds.optionalText("email.postalAddress", {
       doc: "postal address below mails to a list, which laws of many countries require; previews warn while it is unset",

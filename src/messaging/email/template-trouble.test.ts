@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type FixtureServer, isSilent, startServer } from "../../providers/http-server.fixture.ts";
+import { settings as templateSettings } from "../email_templates/settings.ts";
+import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
+import { send } from "./jobs.ts";
+import { keys } from "./keys.ts";
+import { emailSendStats } from "./stats.ts";
+
+let house: EmailHouse;
+let elsewhere: FixtureServer;
+beforeAll(async () => {
+  house = await openEmail();
+  elsewhere = await startServer(isSilent);
+});
+afterAll(async () => {
+  await elsewhere.close();
+  await house.close();
+});
+beforeEach(() => house.clear());
+
+test("a mail whose logo cannot be fetched, or comes too slowly, is not sent without it but tried again", async () => {
+  for (const [url, word] of [
+    ["http://127.0.0.1:1/logo.png", "template:NetworkError"],
+    [`${elsewhere.url}/logo.png`, "template:503"],
+  ] as const) {
+    await house.clear();
+    const process = house.process({ config: [[templateSettings.brandLogo, url]] });
+    await house.mail(sample("ada@example.com"));
+    await house.run(send, process);
+    await house.callbacks(process);
+    expect(house.outbox()).toEqual([]);
+    expect((await house.counts(emailSendStats)).words).toEqual({ failed_transiently: { [word]: 1 } });
+    expect(await house.length(keys.retrying())).toBe(1);
+    await house.base.clock.advance(16);
+    await house.run(send);
+    expect(house.outbox()).toHaveLength(1);
+  }
+});
