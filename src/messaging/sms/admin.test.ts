@@ -29,7 +29,8 @@ async function ask(path: string, body?: object) {
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
   const answer = (await response.json()) as Record<string, unknown>;
-  return { status: response.status, answer, cached: response.headers.get("cache-control") };
+  const [cached, later] = [response.headers.get("cache-control"), response.headers.get("retry-after")];
+  return { status: response.status, answer, cached, later };
 }
 
 test("administrators see what waits at every station, and what each job did last", async () => {
@@ -68,9 +69,13 @@ test("a test text is queued, unless its number is suppressed or too many texts w
     `insert into suppressed_phone_numbers (uid, phone_number, reason, reason_details, created_at)
      values ('crl_spn_x', '${PERSON}', 'Stop', '{}', now())`,
   );
-  expect((await ask("test_sms", text)).status).toBe(409);
+  expect(await ask("test_sms", text)).toMatchObject({ status: 409, answer: { type: "suppressed" } });
   await house.ctx.redis.commands.rpush(keys.toSend(), ...Array.from({ length: 1000 }, () => "x"));
-  expect((await ask("test_sms", { ...text, phone_number: "+14155550199" })).status).toBe(503);
+  expect(await ask("test_sms", { ...text, phone_number: "+14155550199" })).toMatchObject({
+    status: 503,
+    later: "60",
+    answer: { type: "backpressure", hint: expect.stringContaining("try again") },
+  });
 });
 
 test("an administrator learns what a text would cost before it goes to many", async () => {

@@ -1,4 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
+import { jobErrors } from "../../jobs/errors.ts";
 import type { Outcome } from "../../jobs/runner.ts";
 import { type PhoneSuppression, suppressedAmong, suppressPhones } from "../contacts/service.ts";
 import { type FailureStory, readFailure, readSuccess } from "./callbacks.ts";
@@ -79,7 +80,7 @@ export async function handleSuccesses(ctx: Context, raws: readonly string[]): Pr
 /** Queues one text with the default callbacks, as an administrator's test. */
 export async function sendTest(ctx: Context, text: { phoneNumber: string; body: string }): Promise<string> {
   const { phones } = await suppressedAmong(ctx, { phones: [text.phoneNumber] });
-  if (phones.size > 0) throw errors.phone_suppressed();
+  if (phones.size > 0) throw errors.suppressed();
   const answer = await enqueueSms(
     ctx,
     [
@@ -91,6 +92,7 @@ export async function sendTest(ctx: Context, text: { phoneNumber: string; body: 
     ],
     { maxLength: TEST_LIMIT },
   );
-  if (!answer.ok) throw errors.sms_backpressure({ retryAfter: TEST_RETRY_AFTER });
+  if (!answer.ok)
+    throw jobErrors.backpressure({ message: "Too many texts wait to be sent.", retryAfter: TEST_RETRY_AFTER });
   return answer.uids[0]!;
 }

@@ -11,12 +11,7 @@ export const errors = defineErrors({
     doc: "A callback names a job that does not exist.",
     hint: "`GET /api/1/admin/jobs` lists those there are.",
   },
-  sms_backpressure: {
-    status: 503,
-    doc: "Too many texts wait to be sent.",
-    hint: "Try again in a minute.",
-  },
-  phone_suppressed: {
+  suppressed: {
     status: 409,
     doc: "This number gets no texts: its owner said so, or it cannot be reached.",
     hint: "`GET /api/1/admin/sms/suppressed_phone_numbers` says why.",

@@ -57,6 +57,5 @@ function simulatedToken(config: Config): string | undefined {
 function fieldsOf(body: Buffer): Fields | undefined {
   if (!isUtf8(body)) return undefined;
   const fields = parse(body.toString("utf8"), "&", "=", { maxKeys: 0 });
-  for (const name in fields) if (typeof fields[name] !== "string") return undefined;
-  return fields as Fields;
+  return Object.values(fields).every((value) => typeof value === "string") ? (fields as Fields) : undefined;
 }
