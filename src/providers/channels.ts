@@ -1,5 +1,12 @@
 import type { EmailMessage, EmailOutcome, EmailProvider, EmailQuota, ProviderSuppressions } from "./email.ts";
-import { type Carried, type ChainContext, ProviderChain, told, unconfigured } from "./provider-chain.ts";
+import {
+  type Carried,
+  type ChainContext,
+  ProviderChain,
+  type ProviderState,
+  told,
+  unconfigured,
+} from "./provider-chain.ts";
 import type { PushMessage, PushProvider, ReceiptOutcome, TicketOutcome } from "./push.ts";
 import type { SmsFetchOutcome, SmsListOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
 
@@ -13,6 +20,11 @@ export class PushChannel implements PushProvider {
 
   constructor(ctx: ChainContext, providers: readonly PushProvider[]) {
     this.#chain = new ProviderChain(ctx, "push", providers);
+  }
+
+  /** How each provider fares, the preferred one first. */
+  states(): Promise<ProviderState[]> {
+    return this.#chain.states();
   }
 
   async send(messages: readonly PushMessage[]): Promise<Carried<TicketOutcome>[]> {
@@ -40,6 +52,11 @@ export class SmsChannel implements SmsProvider {
 
   constructor(ctx: ChainContext, providers: readonly SmsProvider[]) {
     this.#chain = new ProviderChain(ctx, "sms", providers);
+  }
+
+  /** How each provider fares, the preferred one first. */
+  states(): Promise<ProviderState[]> {
+    return this.#chain.states();
   }
 
   async create(message: { to: string; body: string; statusCallback?: string }): Promise<Carried<SmsOutcome>> {
@@ -76,6 +93,11 @@ export class EmailChannel implements EmailProvider {
 
   constructor(ctx: ChainContext, providers: readonly EmailProvider[]) {
     this.#chain = new ProviderChain(ctx, "email", providers);
+  }
+
+  /** How each provider fares, the preferred one first. */
+  states(): Promise<ProviderState[]> {
+    return this.#chain.states();
   }
 
   /** Of the preferred provider; each accepted mail says it for the one that took it. */

@@ -1,5 +1,5 @@
 import type { KernelContext } from "../kernel/context.ts";
-import { type CircuitBreaker, isOpen, recordErrors } from "../mechanisms/circuit-breaker/index.ts";
+import { type CircuitBreaker, isOpen, recentErrors, recordErrors } from "../mechanisms/circuit-breaker/index.ts";
 import type { Failure } from "./failure.ts";
 import { CIRCUIT_THRESHOLD, CIRCUIT_WINDOW, providerKeys } from "./keys.ts";
 
@@ -23,10 +23,12 @@ export class ProviderChain<P extends { readonly name: string }> {
   readonly #channel: ChannelName;
   readonly #links: readonly Link<P>[];
   readonly #toldAt = new Map<string, number>();
+  readonly #counter: ReturnType<typeof messageCounter> | undefined;
 
   constructor(ctx: ChainContext, channel: ChannelName, providers: readonly P[]) {
     this.#ctx = ctx;
     this.#channel = channel;
+    this.#counter = ctx.metrics && messageCounter(ctx.metrics);
     this.#links = providers.map((provider) => ({
       provider,
       breaker: {
@@ -58,12 +60,23 @@ export class ProviderChain<P extends { readonly name: string }> {
     let refused: { readonly result: R; readonly provider: string } | undefined;
     for (const link of await this.#order()) {
       const carried = await this.#call(link, call, outcomes);
+      this.#count(link, outcomes(carried.result));
       if (!carried.untaken) return { ...carried, relieved: link.open && this.#links.some(({ open }) => !open) };
       refused ??= carried;
     }
     if (refused) return { ...refused, relieved: false };
     this.#tell("none", `${this.#channel} has no provider: its messages wait until one is configured`);
     return { result: withoutProvider(), provider: null, relieved: false };
+  }
+
+  /** How each provider fares, the preferred one first. */
+  states(): Promise<ProviderState[]> {
+    return Promise.all(
+      this.#links.map(async ({ provider: { name }, breaker }) => {
+        const outages = await recentErrors(this.#ctx, breaker);
+        return { channel: this.#channel, provider: name, outages, open: outages >= CIRCUIT_THRESHOLD };
+      }),
+    );
   }
 
   /** Asks about what a provider already took: nobody else knows it. An unknown name means the preferred provider. */
@@ -126,6 +139,14 @@ export class ProviderChain<P extends { readonly name: string }> {
     }
   }
 
+  #count({ provider: { name } }: Link<P>, outcomes: Iterable<Outcome>): void {
+    if (!this.#counter) return;
+    const counts = new Map<string, number>();
+    for (const outcome of outcomes) counts.set(wordFor(outcome), (counts.get(wordFor(outcome)) ?? 0) + 1);
+    for (const [outcome, count] of counts)
+      this.#counter.inc({ channel: this.#channel, provider: name, outcome }, count);
+  }
+
   #tell(about: string, text: string): void {
     const now = this.#ctx.clock.monotonic();
     if (now - (this.#toldAt.get(about) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY) return;
@@ -135,7 +156,30 @@ export class ProviderChain<P extends { readonly name: string }> {
 }
 
 export type ChannelName = "push" | "sms" | "email";
-export type ChainContext = Pick<KernelContext, "redis" | "clock" | "log" | "alerts">;
+export type ChainContext = Pick<KernelContext, "redis" | "clock" | "log" | "alerts"> &
+  Partial<Pick<KernelContext, "metrics">>;
+
+export interface ProviderState {
+  readonly channel: ChannelName;
+  readonly provider: string;
+  /** Within the last five minutes. */
+  readonly outages: number;
+  /** While open, others take over. */
+  readonly open: boolean;
+}
+
+const messageCounter = (metrics: KernelContext["metrics"]) =>
+  metrics.counter(
+    "carillon_provider_messages_total",
+    "Messages given to a provider, by what it said: taken, refused, failed (may pass), credentials",
+    ["channel", "provider", "outcome"],
+  );
+
+function wordFor(outcome: Outcome): "taken" | "refused" | "failed" | "credentials" {
+  if (outcome.ok) return "taken";
+  if (outcome.credentials) return "credentials";
+  return outcome.retryable ? "failed" : "refused";
+}
 
 /** An outcome together with the name of the provider that the message was given to; null: there is none. */
 export type Carried<O> = O & { readonly provider: string | null };

@@ -135,9 +135,10 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     undo.push(() => alerts.settled());
     const client = { clock, log: options.log, userAgent: `carillon/${version()}` };
     const standIns = standsIn(config) ? sandboxClients(() => sandboxAddress(config), client) : {};
+    const metrics = new Metrics().withProcessMetrics();
     const providers = await openProviders(
       config,
-      { ...client, alerts, redis: redis.connection, dataDirectory: folders.root },
+      { ...client, alerts, metrics, redis: redis.connection, dataDirectory: folders.root },
       standIns,
     );
     undo.push(() => providers.close());
@@ -146,7 +147,7 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
       config,
       log: options.log,
       alerts,
-      metrics: new Metrics().withProcessMetrics(),
+      metrics,
       redis: redis.connection,
       cacheRedis,
       subscriber,

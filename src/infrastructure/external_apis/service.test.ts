@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { eventually } from "../../../test/harness/facts.ts";
 import type { Context } from "../../jobs/context.ts";
+import { EmailChannel, PushChannel, SmsChannel } from "../../providers/channels.ts";
+import type { EmailOutcome, EmailProvider } from "../../providers/email.ts";
 import { intervalsOf } from "./apis.ts";
 import { invariants } from "./invariants.ts";
 import { keys } from "./keys.ts";
@@ -104,6 +106,44 @@ describe("GET /api/1/admin/api_limiters", () => {
     expect(items.map(({ api }) => api)).toEqual(["pexels", "dall-e", "whisper-1", "chatgpt", "ccmixter"]);
     expect(items[0]).toMatchObject({ last_used_at: null, next_free_at: now });
     expect(items[4]).toMatchObject({ last_used_at: now, next_free_at: now + 30 });
+  });
+});
+
+describe("GET /api/1/admin/providers", () => {
+  it("names the providers of each channel in their order, and those that are passed over", async () => {
+    const down: EmailOutcome = {
+      ok: false,
+      identifier: "SESServerError",
+      subidentifier: "503",
+      retryable: true,
+      extra: null,
+      outage: true,
+    };
+    const named = (name: string, outcome: EmailOutcome): EmailProvider => ({
+      name,
+      hasReceipts: true,
+      send: async () => outcome,
+      quota: async () => undefined,
+      reset: async () => {},
+      close: async () => {},
+    });
+    const taken: EmailOutcome = { ok: true, messageId: "1", hasReceipts: true };
+    const email = new EmailChannel(world, [named("ses", down), named("smtp", taken)]);
+    const providers = { push: new PushChannel(world, []), sms: new SmsChannel(world, []), email };
+    for (let at = 0; at < 12; at++)
+      await email.send({ from: "a@example.com", to: "b@example.com", mime: Buffer.from("") });
+    const route = routes.find(({ path }) => path === "/api/1/admin/providers")!;
+    expect(route.access).toBe("admin");
+    const reply = await route.handle({ ...world, providers } as unknown as Context, undefined as never);
+    expect(reply.body).toEqual({
+      items: [
+        { channel: "email", provider: "ses", outages: 10, open: true },
+        { channel: "email", provider: "smtp", outages: 0, open: false },
+      ],
+    });
+    const metrics = await world.metrics.text();
+    expect(metrics).toContain('carillon_provider_messages_total{channel="email",provider="ses",outcome="failed"} 10');
+    expect(metrics).toContain('carillon_provider_messages_total{channel="email",provider="smtp",outcome="taken"} 2');
   });
 });
 

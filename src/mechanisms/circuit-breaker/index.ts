@@ -56,8 +56,12 @@ export async function recordErrors(ctx: BreakerContext, breaker: CircuitBreaker,
 }
 
 export async function isOpen(ctx: BreakerContext, breaker: CircuitBreaker): Promise<boolean> {
-  const now = ctx.clock.now().toFixed(6);
-  return (await ctx.redis.run(countScript, [breaker.key], [now, windowOf(breaker)])) >= thresholdOf(breaker);
+  return (await recentErrors(ctx, breaker)) >= thresholdOf(breaker);
+}
+
+/** How many errors are in the window now. */
+export function recentErrors(ctx: BreakerContext, breaker: CircuitBreaker): Promise<number> {
+  return ctx.redis.run(countScript, [breaker.key], [ctx.clock.now().toFixed(6), windowOf(breaker)]);
 }
 
 /**
