@@ -18,6 +18,7 @@ import {
   count,
   FIRST_DAY,
   openStatisticsHouse,
+  room,
   type StatisticsHouse,
   visits,
 } from "./statistics.fixture.ts";
@@ -105,6 +106,24 @@ describe("a chart", () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  it("is built at night by one worker for all instances, which then ask SQL for nothing", async () => {
+    const sql = new MortalSql(house.sql);
+    const web = house.instance({ sql });
+    await web.desk.listen([visits, checkouts]);
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(FIRST_DAY + 2, 2, 20);
+    await house.rotate(visits);
+    await house.rotate(checkouts);
+    const warm = room.runners.find(({ name }) => name === "runners.stats.warm_charts")!;
+    await warm.run!(Object.assign(Object.create(ctx), { shuttingDown: () => false }) as never, {});
+    await eventually(() => web.desk.atHand === 2);
+    expect(chartOf(await web.desk.chart(checkouts, 90)).started!.at(-1)).toBe(3);
+    expect(lastOf(await web.desk.chart(visits, 90), "labels")).toBe(isoDate(FIRST_DAY + 1));
+    expect(sql.sent).toBe(0);
+    await web.desk.close();
   });
 
   it("is built once for all who ask at the same time", async () => {

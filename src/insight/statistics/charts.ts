@@ -8,6 +8,7 @@ import {
 
 /** The spans that charts may have, in days. */
 export const SPANS = [30, 90, 182, 365] as const;
+export const DEFAULT_SPAN = 90;
 
 /** Days from `start` up to and without `end`. */
 export interface ChartSpan {

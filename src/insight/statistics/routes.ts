@@ -6,7 +6,7 @@ import type { Route, RouteReply } from "../../kernel/route.ts";
 import { calendarOf, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { type ChartCopy, unpack } from "./chart-copies.ts";
 import { deskOf } from "./chart-desk.ts";
-import { type Chart, SPANS } from "./charts.ts";
+import { type Chart, DEFAULT_SPAN, SPANS } from "./charts.ts";
 import { csvOf } from "./csv.ts";
 import { familiesOf, familyNamed, type Rooms } from "./families.ts";
 import { readHealth } from "./health.ts";
@@ -32,7 +32,7 @@ const Range = z.strictObject({
 const Span = z.strictObject({
   days: z
     .enum(SPANS.map(String) as [string, ...string[]])
-    .default("90")
+    .default(`${DEFAULT_SPAN}`)
     .meta({ description: "How many days the chart spans" }),
   format: Format,
 });
@@ -187,7 +187,7 @@ function described(family: StatsFamily) {
     computed,
     held,
     table,
-    charts: { spans: SPANS, default: 90, plots },
+    charts: { spans: SPANS, default: DEFAULT_SPAN, plots },
     routes: {
       daily: [`${ADMIN}/stats/${name}/daily`, ...alias.daily.map((path) => ADMIN + path)],
       range: `${ADMIN}/stats/${name}/range`,

@@ -2,10 +2,10 @@ import type { Context } from "../../jobs/context.ts";
 import { calendarOf, readCounts, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { unpack } from "./chart-copies.ts";
 import { deskOf } from "./chart-desk.ts";
-import { type Chart, drawDay } from "./charts.ts";
+import { type Chart, DEFAULT_SPAN, drawDay } from "./charts.ts";
 
 /** The chart of the latest finished days: from a copy, or built. */
-export async function readChart(ctx: Context, family: StatsFamily, days = 90): Promise<Chart> {
+export async function readChart(ctx: Context, family: StatsFamily, days = DEFAULT_SPAN): Promise<Chart> {
   const { blob } = await deskOf(ctx).chart(family, days);
   return JSON.parse(unpack(blob)!.toString("utf8")) as Chart;
 }
