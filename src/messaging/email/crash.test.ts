@@ -142,3 +142,51 @@ test("failure jobs that die at any command and run again decide each try once", 
     },
   });
 }, 60_000);
+
+test("a run of both lanes that is stopped and dies at any command loses no mail, and each is in its own lane or sent", async () => {
+  await dieAtEveryCommand(house.base.server, {
+    async prepare() {
+      await queueMails();
+      uids.push(await house.code("d@example.com"), await house.code("e@example.com"));
+    },
+    life: (mortal) => house.run(send, process(mortal), () => taker.taken.length >= 3),
+    async afterlife() {
+      await house.audit();
+      await afterLock();
+      await house.run(send, process());
+      await house.audit();
+      expect(new Set(taker.taken)).toEqual(new Set(uids));
+      expect(taker.taken.length - uids.length).toBeLessThanOrEqual(WINDOW);
+      expect((await house.counts(emailSendStats)).events).toMatchObject({ queued: 5, attempted: 5, accepted: 5 });
+    },
+  });
+}, 60_000);
+
+test("a reconciliation that dies while it takes over lost acceptances sends no mail twice, and ends each once", async () => {
+  await dieAtEveryCommand(house.base.server, {
+    async prepare() {
+      await queueMails();
+      const { commands } = house.ctx.redis;
+      // A send job died after the provider had taken all three.
+      for (const raw of await commands.lrange(keys.toSend(), 0, -1)) {
+        await commands.rpush(keys.sendPurgatory(), raw);
+        const { uid } = JSON.parse(raw) as { uid: string };
+        const received_at = house.base.clock.now();
+        const news = { message_id: `m-${uid}`, uid, notification: { type: "Delivery" }, received_at };
+        await commands.rpush(keys.event(), JSON.stringify(news));
+      }
+      await commands.del(keys.toSend());
+    },
+    life: (mortal) => house.run(receiptReconciliation, process(mortal)),
+    async afterlife() {
+      await afterLock();
+      await house.run(receiptReconciliation, process());
+      await house.run(send, process());
+      expect(taker.taken).toEqual([]);
+      expect(await house.callbacks()).toEqual(PEOPLE.map(() => "runners.emails.default_success"));
+      expect((await house.counts(emailSendStats)).events).toMatchObject({ queued: 3, attempted: 3, accepted: 3 });
+      expect((await house.counts(emailEventStats)).words.succeeded).toEqual({ found: 3 });
+      await house.audit();
+    },
+  });
+}, 60_000);

@@ -18,12 +18,12 @@ import { attemptEntry, type MailNews, type PendingMail } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { awaiting, eventQueue } from "./line.ts";
 import { reconcile } from "./scripts.ts";
+import { settings } from "./settings.ts";
 import { type Sent, settleSent } from "./settle-send.ts";
 import { emailEventStats } from "./stats.ts";
 
 export const ABANDONED_CALLBACK = "runners.emails.abandoned_email_callback";
 
-const BATCH = 100;
 /** News may outrun the answer to the request that sent its mail by so many seconds. */
 const RACE = 5;
 /** Clocks of web and worker may differ by so many seconds. */
@@ -70,7 +70,7 @@ export async function reconcileReceipts(ctx: JobContext, lock: Lock): Promise<St
     runner: ctx.job.name,
     shuttingDown: () => ctx.shuttingDown(),
     exhausted: () => ctx.budget.exhausted(),
-    claim: (first) => eventQueue.claimBatch(ctx, lock.fence, first, BATCH),
+    claim: (first) => eventQueue.claimBatch(ctx, lock.fence, first, ctx.config.get(settings.newsSize)),
     async handle(batch) {
       let left: readonly Entry<MailNews>[] = await eventQueue.read(ctx, 0, batch.size);
       for (let races = 0; left.length > 0 && races < MAX_RACES; races++) {

@@ -85,6 +85,12 @@ export const settings = {
     max: 500,
     doc: "how many mails the send job holds at most; a tenth of it is kept free for urgent ones",
   }),
+  newsSize: kinds.integer("email.newsSize", {
+    default: 100,
+    min: 1,
+    max: 500,
+    doc: "how many deliveries, bounces and complaints are worked in at once",
+  }),
   maxPerSecond: kinds.integer("email.maxPerSecond", {
     default: 50,
     min: 1,

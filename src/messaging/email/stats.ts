@@ -1,5 +1,25 @@
 import { dailyStats } from "../../mechanisms/dated-counters/index.ts";
 
+/** Sums that hold at every moment, since what they count is counted in one step. */
+export const atOnce = {
+  send: [{ sum: ["attempted"], equals: ["accepted", "failed_permanently", "failed_transiently"] }],
+  events: [{ sum: ["attempted"], equals: ["succeeded", "bounced", "complaint"] }],
+  webhooks: [
+    {
+      sum: ["received"],
+      equals: [
+        "verified",
+        "signature_missing",
+        "signature_invalid",
+        "body_read_error",
+        "body_max_size_exceeded",
+        "body_parse_error",
+      ],
+    },
+    { sum: ["verified"], equals: ["accepted", "unprocessable"] },
+  ],
+} as const;
+
 /** What became of mails, dated by the day on which they were queued first. */
 export const emailSendStats = dailyStats({
   family: "email_send",
@@ -27,6 +47,8 @@ export const emailSendStats = dailyStats({
     retried: {},
     abandoned: {},
   },
+  // When a day is over, every failure that may pass is decided, too.
+  balances: [...atOnce.send, { sum: ["failed_transiently"], equals: ["retried", "abandoned"] }],
 });
 
 /** News that was worked in: found ones on the day of queueing, others when they were worked in. */
@@ -50,6 +72,7 @@ export const emailEventStats = dailyStats({
     bounced: { by: "{found}:{type}:{subtype}" },
     complaint: { by: "{found}:{type}" },
   },
+  balances: atOnce.events,
 });
 
 /** Notifications by how they were taken, dated at arrival. */
@@ -90,6 +113,7 @@ export const emailWebhookStats = dailyStats({
     body_max_size_exceeded: {},
     body_parse_error: {},
   },
+  balances: atOnce.webhooks,
 });
 
 export const stats = [emailSendStats, emailEventStats, emailWebhookStats];
