@@ -153,7 +153,16 @@ test("the walk through the cold set moves exactly what has rested, whatever scor
   const now = house.clock.now();
   const ticket = (index: number, score: number, rested: boolean) => ({
     score,
-    member: JSON.stringify({ uid: `t${index}`, initially_queued_at: score, last_queued_at: rested ? score : now }),
+    member: JSON.stringify({
+      // As we write them, and as others may.
+      ...(index % 3 === 0 ? {} : { aud: "check" }),
+      uid: `t${index}`,
+      ...(index % 3 === 1 ? {} : { attempt_initially_queued_at: score }),
+      initially_queued_at: score,
+      retry: 0,
+      last_queued_at: rested ? score : now,
+      push_ticket: {},
+    }),
   });
   await fc.assert(
     fc.asyncProperty(
