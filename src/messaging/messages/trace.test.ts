@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
+import { planOf } from "../../kernel/keyspace/index.ts";
 import { encodeDataRaw } from "../../mechanisms/data-raw/index.ts";
 import { noteSteps, notesSettled } from "../../mechanisms/message-log/index.ts";
 import { quarantineEntry, quarantineOf } from "../../mechanisms/quarantine/index.ts";
@@ -106,6 +107,24 @@ describe("a message is found", () => {
     ]);
     expect(await seen("e1")).toEqual([["email", "jobs:running:w1"]]);
     expect((await traceMessage(house.ctx, "e2"))?.now).toMatchObject([{ place: jobKeys.failed(), since: 99 }]);
+  });
+
+  test("in every list and sorted set that a channel declares for its messages, also in those that come later", async () => {
+    const { commands } = house.ctx.redis;
+    const stations = Object.entries({ push: pushKeys, sms: smsKeys, email: emailKeys }).flatMap(([channel, keys]) =>
+      planOf(keys).keys.flatMap(({ pattern, type, value }) =>
+        /^JSON of a (mail|text|notification) (to send|with a ticket)/.test(value.shape)
+          ? [{ channel, pattern, type }]
+          : [],
+      ),
+    );
+    expect(stations.length).toBeGreaterThan(12);
+    for (const { channel, pattern, type } of stations) {
+      await house.ctx.flush();
+      if (type === "list") await commands.rpush(pattern, entry("m1"));
+      else await commands.zadd(pattern, 5, entry("m1"));
+      expect(await seen("m1"), pattern).toEqual([[channel, pattern]]);
+    }
   });
 
   test("in the quarantine, when nobody could read it", async () => {
