@@ -68,22 +68,31 @@ export class SmsChannel implements SmsProvider {
     return told(result, how);
   }
 
-  fetch(sid: string, carrier?: string | null): Promise<SmsFetchOutcome> {
-    return this.#chain.ask(
-      carrier,
-      (one) => one.fetch(sid),
+  /** Without the name of its carrier a text is looked for at each provider, until one knows it. */
+  async fetch(sid: string, carrier?: string | null): Promise<SmsFetchOutcome> {
+    const look = (one: SmsProvider) => one.fetch(sid);
+    const unknown = () => unconfigured("ClientErrorOther");
+    if (carrier) return this.#chain.ask(carrier, look, (outcome) => [outcome], unknown);
+    const said = await this.#chain.askAround<SmsFetchOutcome>(
+      look,
       (outcome) => [outcome],
-      () => unconfigured("ClientErrorOther"),
+      (outcome) => outcome.ok || outcome.identifier !== "ClientError404",
     );
+    return said.at(-1) ?? unknown();
   }
 
-  list(query: { to: string; since: number }, carrier?: string | null): Promise<SmsListOutcome> {
-    return this.#chain.ask(
-      carrier,
-      (one) => one.list(query),
+  /** Without the name of its carrier, what any provider has. A provider that cannot tell leaves the question open. */
+  async list(query: { to: string; since: number }, carrier?: string | null): Promise<SmsListOutcome> {
+    const look = (one: SmsProvider) => one.list(query);
+    const unknown = () => unconfigured("ClientErrorOther");
+    if (carrier) return this.#chain.ask(carrier, look, (outcome) => [outcome], unknown);
+    const said = await this.#chain.askAround<SmsListOutcome>(
+      look,
       (outcome) => [outcome],
-      () => unconfigured("ClientErrorOther"),
+      (outcome) => !outcome.ok,
     );
+    const last = said.at(-1) ?? unknown();
+    return last.ok ? { ok: true, messages: said.flatMap((outcome) => (outcome.ok ? outcome.messages : [])) } : last;
   }
 }
 

@@ -5,7 +5,7 @@ import { testMail } from "./email.conformance.ts";
 import type { EmailFailure, EmailOutcome, EmailProvider } from "./email.ts";
 import { CIRCUIT_THRESHOLD, CIRCUIT_WINDOW, providerKeys } from "./keys.ts";
 import type { PushProvider, TicketOutcome } from "./push.ts";
-import type { SmsFetchOutcome, SmsProvider } from "./sms.ts";
+import type { SmsFetchOutcome, SmsListOutcome, SmsProvider } from "./sms.ts";
 
 let ctx: TestContext;
 beforeAll(async () => {
@@ -302,5 +302,33 @@ describe("what was carried is asked about where it is known", () => {
     expect(await channel.create({ to: "+1", body: "x" })).toMatchObject({ ok: true, provider: "first" });
     expect(fetched).toEqual(["second SM1", "first SM2"]);
     expect(await ctx.redis.commands.zcard(providerKeys.errors({ channel: "sms", provider: "second" }))).toBe(1);
+  });
+
+  test("a text whose carrier nobody wrote down is looked for at each provider", async () => {
+    const gone: SmsFetchOutcome = { ...failure({ retryable: false }), identifier: "ClientError404" };
+    const busy: SmsFetchOutcome = { ...failure({ outage: true }), identifier: "ServerError" };
+    const resource = { sid: "SM1", status: "sent", errorCode: null, errorMessage: null, dateUpdated: null };
+    const listed = (sid: string): SmsListOutcome => ({
+      ok: true,
+      messages: [{ ...resource, sid, to: "+1", body: "Hi", dateCreated: 1 }],
+    });
+    const saying = (name: string, fetched: SmsFetchOutcome, found: SmsListOutcome): SmsProvider => ({
+      name,
+      create: async () => ({ ok: true, state: "pending", resource }),
+      fetch: async () => fetched,
+      list: async () => found,
+    });
+    const channel = (first: SmsProvider, second: SmsProvider) => new SmsChannel(ctx, [first, second]);
+    const knowing = saying("second", { ok: true, resource }, listed("SM2"));
+    const both = channel(saying("first", gone, listed("SM1")), knowing);
+    expect(await both.fetch("SM1")).toEqual({ ok: true, resource });
+    const found = await both.list({ to: "+1", since: 0 });
+    expect(found.ok && found.messages.map(({ sid }) => sid)).toEqual(["SM1", "SM2"]);
+    // Who cannot tell may be the one that has it: the question stays open.
+    const unsure = channel(saying("first", busy, busy), knowing);
+    expect(await unsure.fetch("SM1")).toEqual(busy);
+    expect(await unsure.list({ to: "+1", since: 0 })).toEqual(busy);
+    const nobody = channel(saying("first", gone, listed("SM1")), saying("second", gone, listed("SM1")));
+    expect(await nobody.fetch("SM1")).toEqual(gone);
   });
 });

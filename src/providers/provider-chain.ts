@@ -91,6 +91,24 @@ export class ProviderChain<P extends { readonly name: string }> {
     return (await this.#call(link, call, outcomes)).result;
   }
 
+  /**
+   * Asks about what some provider may have taken, when nobody wrote down which: one after the other, the preferred one
+   * first, until `settled` is content with an answer. Answers with all that was said, the last one last.
+   */
+  async askAround<R>(
+    call: (provider: P) => Promise<R>,
+    outcomes: (result: R) => Iterable<Outcome>,
+    settled: (result: R) => boolean,
+  ): Promise<R[]> {
+    const said: R[] = [];
+    for (const link of this.#links) {
+      const { result } = await this.#call(link, call, outcomes);
+      said.push(result);
+      if (settled(result)) break;
+    }
+    return said;
+  }
+
   async #call<R>(link: Link<P>, call: (provider: P) => Promise<R>, outcomes: (result: R) => Iterable<Outcome>) {
     const { name } = link.provider;
     const result = await call(link.provider);
