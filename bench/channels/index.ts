@@ -7,6 +7,7 @@ import { measurePush } from "./push.ts";
 import { measureRendering } from "./rendering.ts";
 import { measureSms } from "./sms.ts";
 import type { ChannelRow, Size } from "./stage.ts";
+import { measureWebhooks } from "./webhooks.ts";
 
 const PARTS: Readonly<Record<string, (size: Size) => Promise<readonly ChannelRow[]>>> = {
   push: measurePush,
@@ -14,6 +15,7 @@ const PARTS: Readonly<Record<string, (size: Size) => Promise<readonly ChannelRow
   email: measureEmail,
   rendering: measureRendering,
   codes: measureCodes,
+  webhooks: measureWebhooks,
   peer: (size) => measureAgainstPeer({ ...size, messages: Math.ceil(size.messages / 4) }),
 };
 
