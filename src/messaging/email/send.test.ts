@@ -101,6 +101,7 @@ test("a mail that waited for half a day is not tried again", async () => {
   await house.run(send);
   await house.callbacks();
   expect(await house.length(keys.retrying())).toBe(0);
+  expect((await house.counts(emailSendStats)).events).toMatchObject({ failed_transiently: 1, abandoned: 1 });
 });
 
 test("wrong credentials put the batch back in order, and fail no mail", async () => {
