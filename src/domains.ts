@@ -15,6 +15,7 @@ import { links } from "./messaging/links/index.ts";
 import { messages } from "./messaging/messages/index.ts";
 import { push } from "./messaging/push/index.ts";
 import { sms } from "./messaging/sms/index.ts";
+import { touch } from "./messaging/touch/index.ts";
 import { usersDomain } from "./people/users/index.ts";
 
 /** The floor plan: every domain, in dependency order. A domain may use only those above it, through their `service.ts`. */
@@ -36,4 +37,5 @@ export const domains: readonly Domain[] = [
   push,
   links,
   messages,
+  touch,
 ];

@@ -51,6 +51,8 @@ export interface RoomsHouse {
   run(runner: AnyRunner, around?: RoomsHouse["ctx"], kwargs?: object): Promise<void>;
   /** Runs the jobs that wait, and those that they queue, until none does; answers their names in order. */
   work(around?: RoomsHouse["ctx"]): Promise<readonly string[]>;
+  /** The same, and these are thrown away. */
+  workWithout(...names: string[]): Promise<readonly string[]>;
   call(method: string, path: string, call?: CallOptions): Promise<LightMyRequestResponse>;
   /** Makes a user; answers their access token. */
   person(sub: string, fields?: object): Promise<string>;
@@ -111,37 +113,54 @@ export async function openRooms(plan: RoomsPlan): Promise<RoomsHouse> {
       ...(body === undefined ? {} : { payload: body as object }),
     });
 
+  /** Takes what waits, again and again, until nothing does. */
+  const workOff = async (around: RoomsHouse["ctx"], skipped: ReadonlySet<string>): Promise<readonly string[]> => {
+    const done: string[] = [];
+    for (;;) {
+      const raws = await commands.lpop(topology.key(jobKeys.hot()), 500);
+      if (!raws) return done;
+      const entries = raws.map((raw) => JSON.parse(raw) as { name: string; rjob?: string; kwargs: object });
+      if (entries.some(({ rjob }) => rjob !== undefined)) await commands.del(topology.key(jobKeys.recurringQueued()));
+      const left = new Set(entries.map((entry) => entry.name));
+      for (const name of [...left]) {
+        if (skipped.has(name)) {
+          left.delete(name);
+          continue;
+        }
+        const runner = named.get(name);
+        if (!runner) throw new Error(`nobody runs ${name}`);
+        const items = entries.filter((entry) => entry.name === name);
+        done.push(...items.map(() => name));
+        const job = jobContext(around, name);
+        const kwargs = items.map((item) => runner.kwargs.parse(item.kwargs));
+        try {
+          if (runner.run) for (const each of kwargs) await runner.run(job, each as never);
+          else
+            for (const outcome of (await runner.runMany!(job, kwargs as never)) ?? [])
+              if (!outcome.ok) throw outcome.error;
+        } catch (error) {
+          // What a dead worker had taken is found and queued again.
+          const again = raws.filter((_, at) => left.has(entries[at]!.name));
+          await commands.lpush(topology.key(jobKeys.hot()), ...again.reverse());
+          throw error;
+        }
+        left.delete(name);
+      }
+    }
+  };
+
   return {
     base,
     ctx,
     process,
     call,
     query,
+    work: (around = ctx) => workOff(around, new Set()),
+    workWithout: (...names) => workOff(ctx, new Set(names)),
     async run(runner, around = ctx, kwargs = {}) {
       const job = jobContext(around, runner.name);
       if (runner.run) return runner.run(job, kwargs as never);
       for (const outcome of (await runner.runMany!(job, [kwargs as never])) ?? []) if (!outcome.ok) throw outcome.error;
-    },
-    async work(around = ctx) {
-      const done: string[] = [];
-      for (;;) {
-        const raws = await commands.lpop(topology.key(jobKeys.hot()), 500);
-        if (!raws) return done;
-        const entries = raws.map((raw) => JSON.parse(raw) as { name: string; rjob?: string; kwargs: object });
-        for (const name of new Set(entries.map((entry) => entry.name))) {
-          const runner = named.get(name);
-          if (!runner) throw new Error(`nobody runs ${name}`);
-          const items = entries.filter((entry) => entry.name === name);
-          done.push(...items.map(() => name));
-          if (items.some(({ rjob }) => rjob !== undefined)) await commands.del(topology.key(jobKeys.recurringQueued()));
-          const job = jobContext(around, name);
-          const kwargs = items.map((item) => runner.kwargs.parse(item.kwargs));
-          if (runner.run) for (const each of kwargs) await runner.run(job, each as never);
-          else
-            for (const outcome of (await runner.runMany!(job, kwargs as never)) ?? [])
-              if (!outcome.ok) throw outcome.error;
-        }
-      }
     },
     async person(sub, fields = {}) {
       const made = await call("POST", "/api/1/admin/users", { body: { sub, ...fields } });

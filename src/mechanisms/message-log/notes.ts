@@ -3,7 +3,7 @@ import { json } from "../../kernel/keyspace/index.ts";
 
 /** One step of a message's life, told by the channel that carries it. */
 export interface Note {
-  readonly channel: "push" | "sms" | "email";
+  readonly channel: "push" | "sms" | "email" | "touch";
   readonly uid: string;
   /** When it happened; now, unless something else is known. */
   readonly at?: number;

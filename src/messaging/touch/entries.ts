@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { json, matching } from "../../kernel/keyspace/index.ts";
+
+export const TOUCH_CHANNELS = ["push", "sms", "email"] as const;
+export type TouchChannel = (typeof TOUCH_CHANNELS)[number];
+/** What contact methods call the address of a channel. */
+export const METHOD_OF = { push: "push", sms: "phone", email: "email" } as const;
+
+export const SLUG = /^[a-zA-Z][a-zA-Z_]*[a-zA-Z]$/;
+export const TOUCH_UID = /^crl_tch_[A-Za-z0-9_-]{1,128}$/;
+/** What a script may take without keeping everybody else waiting. */
+export const LARGEST_ENTRY = 65_536;
+
+/** A job that is queued when a touch ends. It gets no further arguments. */
+export const Callback = z.object({
+  name: z.string().min(1).max(200),
+  kwargs: z.record(z.string(), z.unknown()),
+});
+export type Callback = z.output<typeof Callback>;
+
+const Time = z.number().min(0).max(1e11);
+
+export const TouchEntry = z.object({
+  aud: z.literal("send"),
+  uid: z.string().regex(TOUCH_UID),
+  user_sub: z.string().min(1).max(255),
+  touch_point_event_slug: z.string().min(1).max(255),
+  channel: z.enum(TOUCH_CHANNELS),
+  event_parameters: z.record(z.string(), z.unknown()),
+  success_callback: Callback.nullable(),
+  failure_callback: Callback.nullable(),
+  queued_at: Time,
+});
+export type TouchEntry = z.output<typeof TouchEntry>;
+export const touchEntry = json(TouchEntry);
+
+export const touchUid = matching(TOUCH_UID, "uid of a touch");
+export const messageUid = matching(/^crl_(sms|em|pma)_[A-Za-z0-9_-]{1,128}$/, "uid of a message");
+export const callback = json(Callback);
+
+/** What happened to one touch, as its debug trail tells it. */
+export const DebugEvent = z.looseObject({ type: z.string() });
+export type DebugEvent = z.output<typeof DebugEvent>;
+
+const State = z.unknown();
+const StateFields = z.object({
+  touch_point_uid: z.string(),
+  user_sub: z.string(),
+  channel: z.enum(TOUCH_CHANNELS),
+  state: State,
+});
+
+/** Rows that the log job writes. Which table and which action is closed: anything else is set aside. */
+export const LogEntry = z.union([
+  z.object({
+    table: z.literal("user_touch_point_states"),
+    action: z.literal("insert"),
+    fields: StateFields,
+    queued_at: Time,
+  }),
+  z.object({
+    table: z.literal("user_touch_point_states"),
+    action: z.literal("update"),
+    expected_version: z.int().min(1),
+    fields: StateFields,
+    queued_at: Time,
+  }),
+  z.object({
+    table: z.literal("user_touches"),
+    action: z.literal("insert"),
+    fields: z.object({
+      uid: z.string().regex(TOUCH_UID),
+      row_uid: z.string(),
+      user_sub: z.string(),
+      channel: z.enum(TOUCH_CHANNELS),
+      touch_point_uid: z.string().nullable(),
+      destination: z.string(),
+      message: z.record(z.string(), z.unknown()),
+      created_at: Time,
+    }),
+    queued_at: Time,
+  }),
+  z.object({
+    table: z.literal("user_touch_debug_log"),
+    action: z.literal("insert"),
+    fields: z.object({ uid: z.string(), user_sub: z.string(), event: DebugEvent, created_at: Time }),
+    queued_at: Time,
+  }),
+  z.object({
+    table: z.literal("user_push_tokens"),
+    action: z.literal("update"),
+    fields: z.object({ token: z.string(), last_confirmed_at: Time }),
+    queued_at: Time,
+  }),
+]);
+export type LogEntry = z.output<typeof LogEntry>;
+export const logEntry = json(LogEntry, { shape: "JSON {table, action, expected_version?, fields, queued_at}" });
+
+/** Messages for one channel, on their way to its room. */
+export const HandoverGroup = z.object({
+  uid: z.string(),
+  items: z.array(z.record(z.string(), z.unknown())).min(1).max(500),
+});
+export const handoverGroup = json(HandoverGroup);

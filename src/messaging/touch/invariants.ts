@@ -1,0 +1,126 @@
+import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { callback, TouchEntry } from "./entries.ts";
+import { keys } from "./keys.ts";
+import { settings } from "./settings.ts";
+import { touchSendStats } from "./stats.ts";
+
+type InvariantContext = Parameters<Invariant["check"]>[0];
+
+const PAGE = 500;
+const OPEN_DAYS = 4;
+/** The search for touches without an end runs every quarter of an hour. */
+const LATE = 1_200;
+const SKEW = 5;
+
+/** Touches move while they are looked at: only what two looks in a row find is a violation. */
+function seenTwice(look: (ctx: InvariantContext) => Promise<readonly string[]>): Invariant["check"] {
+  return async (ctx) => {
+    const first = await look(ctx);
+    if (first.length === 0) return [];
+    const second = new Set(await look(ctx));
+    return first.filter((violation) => second.has(violation));
+  };
+}
+
+async function pending(ctx: InvariantContext): Promise<readonly string[]> {
+  const { commands, topology } = ctx.redis;
+  const violations: string[] = [];
+  const now = ctx.clock.now();
+  const oldest = now - settings.pendingExpiry.default! - LATE;
+  for (let start = 0; ; start += PAGE) {
+    const flat = await commands.zrange(topology.key(keys.pending()), start, String(start + PAGE - 1), "WITHSCORES");
+    if (flat.length === 0) break;
+    const uids = flat.filter((_, at) => at % 2 === 0);
+    const held = await Promise.all(
+      uids.map(async (uid) => ({
+        hash: await commands.hgetallBuffer(topology.key(keys.pendingItem({ uid }))),
+        remaining: await commands.scard(topology.key(keys.remaining({ uid }))),
+      })),
+    );
+    for (const [at, uid] of uids.entries()) {
+      const score = Number(flat[2 * at + 1]);
+      if (score > now + SKEW || score < oldest) violations.push(`the touch ${uid} has waited since an impossible time`);
+      const { hash, remaining } = held[at]!;
+      const callbacks = Object.values(hash);
+      if (callbacks.length === 0 || remaining === 0)
+        violations.push(`the touch ${uid} waits without callbacks or messages`);
+      for (const raw of callbacks)
+        try {
+          callback.decode(raw);
+        } catch (error) {
+          violations.push(`a callback of the touch ${uid} cannot be read: ${(error as Error).message}`);
+        }
+    }
+  }
+  return [...violations, ...(await alone(ctx))];
+}
+
+/** Hashes and sets of touches that do not wait. */
+async function alone({ redis: { commands, topology } }: InvariantContext): Promise<readonly string[]> {
+  const violations: string[] = [];
+  const prefix = topology.key(keys.pendingItem({ uid: "x" })).slice(0, -1);
+  let cursor = "0";
+  do {
+    const [next, found] = await commands.scan(cursor, "MATCH", `${prefix}*`, "COUNT", PAGE);
+    cursor = next;
+    const uids = [...new Set(found.map((name) => name.slice(prefix.length).replace(/:remaining$/, "")))];
+    if (uids.length === 0) continue;
+    const scores = await commands.zmscore(topology.key(keys.pending()), ...uids);
+    for (const [at, uid] of uids.entries())
+      if (scores[at] === null) violations.push(`touch:pending lacks the touch ${uid}`);
+  } while (cursor !== "0");
+  return violations;
+}
+
+async function uidsIn({ redis: { commands, topology } }: InvariantContext, key: KeyName<"list">): Promise<string[]> {
+  const uids: string[] = [];
+  for (let start = 0; ; start += PAGE) {
+    const raws = await commands.lrange(topology.key(key), start, start + PAGE - 1);
+    if (raws.length === 0) return uids;
+    for (const raw of raws)
+      try {
+        uids.push(TouchEntry.parse(JSON.parse(raw)).uid);
+      } catch {
+        // The audit itself reports what cannot be read.
+      }
+  }
+}
+
+export const invariants: readonly Invariant[] = [
+  {
+    name: "touch:pending_is_whole",
+    doc: "Every touch that waits for its end has a callback and a message that has not ended, and no part of one stands alone.",
+    check: seenTwice(pending),
+  },
+  {
+    name: "touch:touch_in_one_place",
+    doc: "A touch is at most once in touch:to_send and touch:send_purgatory together.",
+    check: seenTwice(async (ctx) => {
+      const uids = [...(await uidsIn(ctx, keys.toSend())), ...(await uidsIn(ctx, keys.sendPurgatory()))];
+      const seen = new Set<string>();
+      return uids.flatMap((uid) => {
+        if (seen.has(uid)) return [`the touch ${uid} is in two places`];
+        seen.add(uid);
+        return [];
+      });
+    }),
+  },
+  {
+    name: "touch:counts_add_up",
+    doc: "On every open day the touches that were tried are those that reached somebody, nobody, or came too late.",
+    check: seenTwice(async (ctx) => {
+      const { commands, topology } = ctx.redis;
+      const earliest = Number((await commands.get(topology.key(touchSendStats.earliest()))) ?? Number.NaN);
+      const violations: string[] = [];
+      for (let date = earliest; date < earliest + OPEN_DAYS; date++) {
+        const { events } = await readDayAsIs(ctx, touchSendStats, date);
+        const counts = Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)]));
+        violations.push(
+          ...brokenBalances(touchSendStats.balances, counts).map((broken) => `touches on day ${date}: ${broken}`),
+        );
+      }
+      return violations;
+    }),
+  },
+];

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { runAlone } from "../../jobs/alone.ts";
+import { recurring as recur } from "../../jobs/recurring.ts";
+import { defineRunner, type Runner } from "../../jobs/runner.ts";
+import type { TouchChannel } from "./entries.ts";
+import { FailureKwargs, handleFailures, handleSuccesses, SuccessKwargs } from "./handlers.ts";
+import { keys } from "./keys.ts";
+import { writeLog } from "./log.ts";
+import { forgetRequests } from "./requests.ts";
+import { sendQueued } from "./send.ts";
+import { detectStale } from "./stale.ts";
+
+const NoKwargs = z.strictObject({});
+const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
+type Alone = Runner<typeof NoKwargs>;
+
+export const send: Alone = defineRunner({
+  name: "runners.touch.send",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Sends the touches that wait: finds whom they reach, with which words, and hands the messages to their channels.",
+  run: async (ctx) =>
+    void (await runAlone(ctx, send, { lock: keys.sendLock(), queues: [keys.toSend()], work: sendQueued })),
+});
+
+export const log: Alone = defineRunner({
+  name: "runners.touch.log",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Writes the rows about touches: arrivals, states, the debug trail.",
+  run: async (ctx) => void (await runAlone(ctx, log, { lock: keys.logLock(), queues: [keys.toLog()], work: writeLog })),
+});
+
+export const staleDetection: Alone = defineRunner({
+  name: "runners.touch.stale_detection",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Fails touches whose end no channel told.",
+  run: async (ctx) => void (await detectStale(ctx)),
+});
+
+const failureHandler = (channel: TouchChannel) =>
+  defineRunner({
+    name: `runners.touch.${channel}_failure_handler`,
+    category: 2,
+    kwargs: FailureKwargs,
+    doc: `A message of a touch failed by ${channel}: the channel decides about another try, and the touch may end.`,
+    retry: CALLBACK_RETRY,
+    runMany: (ctx, items) => handleFailures(ctx, channel, items),
+  });
+
+const successHandler = (channel: TouchChannel) =>
+  defineRunner({
+    name: `runners.touch.${channel}_success_handler`,
+    category: 2,
+    kwargs: SuccessKwargs,
+    doc: `A message of a touch arrived by ${channel}: the touch ends well.`,
+    retry: CALLBACK_RETRY,
+    runMany: (ctx, items) => handleSuccesses(ctx, channel, items),
+  });
+
+export const handlers = {
+  push: { failure: failureHandler("push"), success: successHandler("push") },
+  sms: { failure: failureHandler("sms"), success: successHandler("sms") },
+  email: { failure: failureHandler("email"), success: successHandler("email") },
+} as const;
+
+export const forgetRequestsJob: Alone = defineRunner({
+  name: "runners.touch.forget_requests",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Forgets idempotency keys that are older than a week.",
+  run: (ctx) => forgetRequests(ctx),
+});
+
+export const runners = [
+  send,
+  log,
+  staleDetection,
+  ...Object.values(handlers).flatMap(({ failure, success }) => [failure, success]),
+  forgetRequestsJob,
+];
+
+export const recurring = [
+  recur(send, {}, { seconds: [0, 15, 30, 45] }),
+  recur(log, {}, { seconds: [3] }),
+  recur(staleDetection, {}, { minutes: [0, 15, 30, 45], seconds: [0] }),
+  recur(forgetRequestsJob, {}, { hours: [3], minutes: [0], seconds: [0] }),
+];

@@ -1,0 +1,139 @@
+import { z } from "zod";
+import { route } from "../../domain.ts";
+import type { Context } from "../../jobs/context.ts";
+import type { Route } from "../../kernel/route.ts";
+import { TOUCH_CHANNELS } from "./entries.ts";
+import { EventSlug, exampleOf, Messages, messagesEtag, STRATEGIES, type TouchPoint } from "./point.ts";
+import { changePoint, createPoint, deletePoint, listPoints, pointByUid } from "./point-store.ts";
+import { sendTestTouch } from "./test-touch.ts";
+
+const Schema = z.record(z.string(), z.unknown());
+const WithUid = z.object({ uid: z.string().min(1).max(200) });
+const Point = z.object({
+  uid: z.string(),
+  event_slug: z.string(),
+  event_schema: Schema,
+  selection_strategy: z.enum(STRATEGIES),
+  messages: Messages,
+  messages_etag: z.string().meta({ description: "Give it back when you change the messages" }),
+  example: Schema.meta({ description: "Parameters made of the examples of the schema" }),
+  created_at: z.number(),
+});
+
+const shown = ({ id: _, ...point }: TouchPoint) => ({
+  ...point,
+  messages_etag: messagesEtag(point.messages),
+  example: exampleOf(point.event_schema),
+});
+
+const Fields = z.strictObject({
+  event_slug: EventSlug,
+  event_schema: Schema.default({ type: "object", properties: {} }),
+  selection_strategy: z.enum(STRATEGIES),
+  messages: Messages,
+});
+const Page = z.object({ items: z.array(Point), next: z.string().nullable() });
+const Wish = { after: z.string().max(255).optional(), limit: z.coerce.number().int().min(1).max(100).default(50) };
+
+async function page(ctx: Context, wish: { after?: string | undefined; contains?: string | undefined; limit: number }) {
+  const items = await listPoints(ctx, wish);
+  const next = items.length === wish.limit ? items.at(-1)!.event_slug : null;
+  return { status: 200, body: { items: items.map(shown), next } };
+}
+
+export const pointRoutes: readonly Route<Context>[] = [
+  route({
+    method: "GET",
+    path: "/api/1/admin/touch_points",
+    access: "admin",
+    summary: "List touch points: the events that people are told about, and in which words",
+    schemas: { query: z.object(Wish) },
+    responses: { 200: Page },
+    handle: (ctx, { query }) => page(ctx, query),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/touch_points/search",
+    access: "admin",
+    summary: "Search touch points by a part of their slug",
+    schemas: { body: z.strictObject({ contains: z.string().max(255).default(""), ...Wish }) },
+    responses: { 200: Page },
+    handle: (ctx, { body }) => page(ctx, body),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/touch_points",
+    access: "admin",
+    summary: "Make a touch point",
+    description:
+      "Messages are formats: `Hello {name}`, `{event.title}`, `{{` for a brace. Each uses exactly the parameters that it declares, and the schema has them all.",
+    schemas: { body: Fields },
+    responses: { 201: Point },
+    handle: async (ctx, { body }) => ({ status: 201, body: shown(await createPoint(ctx, body)) }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/touch_points/{uid}",
+    access: "admin",
+    summary: "Read a touch point",
+    schemas: { params: WithUid },
+    responses: { 200: Point },
+    handle: async (ctx, { params }) => ({ status: 200, body: shown(await pointByUid(ctx, params.uid)) }),
+  }),
+  route({
+    method: "PATCH",
+    path: "/api/1/admin/touch_points/{uid}",
+    access: "admin",
+    summary: "Change a touch point",
+    description:
+      "With `precondition.messages_etag` only if nobody changed the messages since you read them. A new strategy begins anew with everybody.",
+    schemas: {
+      params: WithUid,
+      body: z.strictObject({
+        ...Fields.partial().shape,
+        event_schema: Schema.optional(),
+        precondition: z.strictObject({ messages_etag: z.string() }).optional(),
+      }),
+    },
+    responses: { 200: Point },
+    async handle(ctx, { params, body: { precondition, ...changes } }) {
+      const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+      return { status: 200, body: shown(await changePoint(ctx, params.uid, given, precondition?.messages_etag)) };
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/api/1/admin/touch_points/{uid}",
+    access: "admin",
+    summary: "Remove a touch point",
+    description: "Touches of it that still wait fail; those that arrived stay in the history.",
+    schemas: { params: WithUid },
+    async handle(ctx, { params }) {
+      await deletePoint(ctx, params.uid);
+      return { status: 204 };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/touch_points/{uid}/test",
+    access: "admin",
+    summary: "Send yourself a message of a touch point",
+    description: "To at most three of your own addresses. Nothing is remembered of it.",
+    schemas: {
+      params: WithUid,
+      body: z.strictObject({
+        channel: z.enum(TOUCH_CHANNELS),
+        event_parameters: Schema.default({}),
+        message_uid: z.string().optional(),
+      }),
+    },
+    responses: {
+      202: z.object({ uids: z.array(z.string()).meta({ description: "Of the messages, for `carillon trace`" }) }),
+    },
+    async handle(ctx, { params, body, caller }) {
+      const point = await pointByUid(ctx, params.uid);
+      const wish = { channel: body.channel, parameters: body.event_parameters, messageUid: body.message_uid };
+      return { status: 202, body: await sendTestTouch(ctx, point, caller.sub ?? "", wish) };
+    },
+  }),
+];

@@ -1,0 +1,63 @@
+-- dispatch: touches leave the purgatory together with everything that follows from them.
+-- Promise: the touches that were read go, and no others, in the same step that makes their messages, callbacks and rows.
+-- KEYS   1 purgatory      list; the touches that the send job holds
+--        2 pending        zset of touches that have not ended; the hash of a touch is {pending}:{uid}
+--        3 to_log         list of rows that wait to be written
+--        4 jobs           list; where callbacks are queued
+--        5 push           list of groups for the room of push
+--        6 sms            list of groups for the room of sms
+--        7 email          list of groups for the room of email
+--        8 ...counters    the counters of the block
+-- ARGV   1 now            unix seconds; when they were found to be reachable
+--        2 touches        integer; how many touches follow
+--        3 waiting        integer; how many of them wait for an end
+--        4 rows           integer; how many rows
+--        5 callbacks      integer; how many callbacks
+--        6 groups         integers joined by spaces: how many groups for push, sms and email
+--        7 ...items       the touches byte for byte; for each that waits its uid, success callback or nothing, failure callback
+--                         or nothing, how many messages, their uids; the rows; the callbacks; the groups; one block of counts
+-- Reply  how many touches are left in the purgatory; -1 when it holds others than those that were read
+-- Crash  before: the next run takes them up. After: all of it has happened.
+local purgatory, pending, to_log, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
+local channels = { KEYS[5], KEYS[6], KEYS[7] }
+local now, touches, waiting = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local rows, callbacks, groups, items = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV
+
+-- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+
+local held, at = redis.call('LRANGE', purgatory, 0, touches - 1), 7
+if #held ~= touches then return -1 end
+for index = 1, touches do
+  if held[index] ~= items[at] then return -1 end
+  at = at + 1
+end
+
+-- A call takes some thousand arguments at most.
+local function append(key, count)
+  local last = at + count - 1
+  while at <= last do
+    local upto = math.min(last, at + 999)
+    redis.call('RPUSH', key, unpack(items, at, upto))
+    at = upto + 1
+  end
+end
+
+redis.call('LTRIM', purgatory, touches, -1)
+for _ = 1, waiting do
+  local uid, success, failure, messages = items[at], items[at + 1], items[at + 2], tonumber(items[at + 3])
+  local key = pending .. ':' .. uid
+  redis.call('ZADD', pending, now, uid)
+  if success ~= '' then redis.call('HSET', key, 'success_callback', success) end
+  if failure ~= '' then redis.call('HSET', key, 'failure_callback', failure) end
+  redis.call('SADD', key .. ':remaining', unpack(items, at + 4, at + 3 + messages))
+  at = at + 4 + messages
+end
+append(to_log, rows)
+append(jobs, callbacks)
+local channel = 1
+for count in string.gmatch(groups, '%d+') do
+  append(channels[channel], tonumber(count))
+  channel = channel + 1
+end
+tally(counters, 7, items, at)
+return redis.call('LLEN', purgatory)

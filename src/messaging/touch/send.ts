@@ -1,0 +1,189 @@
+import type { Context, JobContext } from "../../jobs/context.ts";
+import { encodeJob } from "../../jobs/entry.ts";
+import { jobKeys } from "../../jobs/keys.ts";
+import { newUid } from "../../kernel/ids.ts";
+import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { Lock } from "../../mechanisms/lock/index.ts";
+import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
+import { type Entry, purgatoryQueue, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import { startRun } from "../../mechanisms/run-report/index.ts";
+import * as email from "../email/service.ts";
+import * as push from "../push/service.ts";
+import * as sms from "../sms/service.ts";
+import { nudgeByName } from "./enqueue.ts";
+import { type Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
+import { handOver } from "./handover.ts";
+import { HANDOVERS, keys } from "./keys.ts";
+import { type Plan, Planner } from "./plan.ts";
+import { dispatch } from "./scripts.ts";
+import { settings } from "./settings.ts";
+import { touchSendStats } from "./stats.ts";
+
+export const sendQueue = purgatoryQueue({ queue: keys.toSend(), purgatory: keys.sendPurgatory(), codec: touchEntry });
+
+/** The purgatory does not hold what was read: another run is at work, and this one must not go on. */
+class Mismatch extends Error {
+  constructor() {
+    super("touch:send_purgatory changed while its touches were planned");
+  }
+}
+
+const GROUP = 500;
+
+/**
+ * Sends touches.
+ *
+ *   to_send ─▶ purgatory ─planned─▶ dispatched: messages in touch:handover:{channel}, callbacks, rows, counts, pending
+ *                                        └─▶ accepted by the channel's room ─▶ gone from the hand-over
+ *
+ * Reading comes first and changes nothing. One script then takes the touches from the purgatory together with all that
+ * follows, so a death leaves a touch either whole in the purgatory or wholly sent. Groups that a dead run dispatched and
+ * did not hand over are handed over first; the channel knows a group that it took before.
+ */
+export async function sendQueued(ctx: JobContext, lock: Lock): Promise<StopReason> {
+  const report = await startRun<ReportCount>(ctx, keys.sendReport);
+  const run = new SendRun(ctx);
+  await handOver(ctx);
+  const size = ctx.config.get(settings.batch);
+  const { stopReason } = await runBatches(ctx, {
+    runner: ctx.job.name,
+    shuttingDown: () => ctx.shuttingDown(),
+    exhausted: () => ctx.budget.exhausted(),
+    backpressure: () => isTooMuch(ctx),
+    claim: (first) => sendQueue.claimBatch(ctx, lock.fence, first, size),
+    handle: ({ size: held }) => run.handle(held),
+  });
+  await report.finish({ stopReason, counts: run.report() });
+  return stopReason;
+}
+
+type ChannelCount = `${"attempted" | "reachable" | "unreachable"}_${TouchChannel}`;
+type ReportCount = "attempted" | "touch_points" | "stale" | ChannelCount;
+
+/** Whether a channel or the log has so much to do that touches had better wait where producers see them. */
+async function isTooMuch(ctx: Context): Promise<boolean> {
+  const { commands, topology } = ctx.redis;
+  const limit = ctx.config.get(settings.channelQueueLimit);
+  const [texts, mails, pushes, rows] = await Promise.all([
+    sms.sendQueueLength(ctx),
+    email.sendQueueLength(ctx),
+    push.sendQueueInfo(ctx).then(({ length }) => length),
+    commands.llen(topology.key(keys.toLog())),
+  ]);
+  return Math.max(texts, mails, pushes) > limit || rows >= ctx.config.get(settings.logLimit);
+}
+
+class SendRun {
+  readonly #ctx: JobContext;
+  readonly #planner: Planner;
+  readonly #counts: Record<ChannelCount | "stale", number>;
+
+  constructor(ctx: JobContext) {
+    this.#ctx = ctx;
+    this.#planner = new Planner(ctx);
+    const zeros = TOUCH_CHANNELS.flatMap((channel) =>
+      (["attempted", "reachable", "unreachable"] as const).map((what) => [`${what}_${channel}`, 0] as const),
+    );
+    this.#counts = { ...(Object.fromEntries(zeros) as Record<ChannelCount, number>), stale: 0 };
+  }
+
+  async handle(size: number): Promise<undefined> {
+    const entries = await sendQueue.read(this.#ctx, 0, size);
+    const segment = this.#ctx.config.get(settings.segment);
+    const plans = await this.#planner.plan(entries.map(({ value }) => value));
+    for (let start = 0; start < entries.length; start += segment) {
+      const part = plans.slice(start, start + segment);
+      await this.#dispatch(entries.slice(start, start + segment), part);
+      for (const plan of part) this.#note(plan);
+    }
+  }
+
+  report(): Record<ReportCount, number> {
+    const attempted = TOUCH_CHANNELS.reduce((sum, channel) => sum + this.#counts[`attempted_${channel}`], 0);
+    return { ...this.#counts, attempted, touch_points: this.#planner.points };
+  }
+
+  async #dispatch(entries: readonly Entry<TouchEntry>[], plans: readonly Plan[]): Promise<void> {
+    const ctx = this.#ctx;
+    const now = ctx.clock.now();
+    const groups = groupsOf(plans);
+    const waiting = plans.filter(
+      ({ touch, outcome }) => outcome === "reachable" && (touch.success_callback || touch.failure_callback),
+    );
+    const rows = plans.flatMap((plan) => plan.rows).map((row) => logEntry.encode(row));
+    const failed = plans.flatMap(({ touch, outcome }) =>
+      outcome !== "reachable" && touch.failure_callback ? [touch.failure_callback] : [],
+    );
+    const tally = new Tally(ctx);
+    const block = tally.block((counting) => {
+      for (const { touch, outcome, messages } of plans) {
+        const at = touch.queued_at;
+        const word = `${touch.touch_point_event_slug}:${touch.channel}`;
+        counting.incr(touchSendStats, "attempted", { extra: word, at });
+        if (outcome === "stale") counting.incr(touchSendStats, "stale", { at });
+        else if (outcome === "reachable")
+          counting.incr(touchSendStats, "reachable", { extra: `${word}:${messages.length}`, at });
+        else counting.incr(touchSendStats, "unreachable", { extra: word, at });
+      }
+    });
+    const answer = await ctx.redis.run(
+      dispatch,
+      [
+        keys.sendPurgatory(),
+        keys.pending(),
+        keys.toLog(),
+        jobKeys.hot(),
+        ...([HANDOVERS.push(), HANDOVERS.sms(), HANDOVERS.email()] as const),
+        ...tally.keys,
+      ],
+      [
+        now.toFixed(6),
+        entries.length,
+        waiting.length,
+        rows.length,
+        failed.length,
+        TOUCH_CHANNELS.map((channel) => groups[channel].length).join(" "),
+        ...entries.map(({ raw }) => raw),
+        ...waiting.flatMap(({ touch, messages }) => [
+          touch.uid,
+          textOf(touch.success_callback),
+          textOf(touch.failure_callback),
+          messages.length,
+          ...messages.map(({ uid }) => uid),
+        ]),
+        ...rows,
+        ...failed.map((callback) => encodeJob({ ...callback, queued_at: now })),
+        ...TOUCH_CHANNELS.flatMap((channel) => groups[channel]),
+        ...block,
+      ],
+    );
+    if (!answer.ok) throw new Mismatch();
+    noteSteps(ctx, plans.flatMap(notesOf));
+    if (rows.length > 0) nudgeByName(ctx, "runners.touch.log");
+    await handOver(ctx);
+  }
+
+  #note({ touch: { channel }, outcome }: Plan): void {
+    this.#counts[`attempted_${channel}`] += 1;
+    if (outcome === "stale") this.#counts.stale += 1;
+    else this.#counts[`${outcome === "reachable" ? "reachable" : "unreachable"}_${channel}`] += 1;
+  }
+}
+
+/** A touch that reached somebody has a step for each of its messages, which names it. */
+function notesOf({ touch: { uid }, outcome, messages }: Plan): readonly Note[] {
+  if (outcome !== "reachable") return [{ channel: "touch", uid, step: outcome }];
+  return messages.map((message) => ({ channel: "touch", uid, step: "dispatched", detail: message.uid }));
+}
+
+const textOf = (callback: Callback | null) => (callback ? JSON.stringify(callback) : "");
+
+function groupsOf(plans: readonly Plan[]): Readonly<Record<TouchChannel, readonly string[]>> {
+  const groups: Record<TouchChannel, string[]> = { push: [], sms: [], email: [] };
+  for (const channel of TOUCH_CHANNELS) {
+    const messages = plans.flatMap((plan) => (plan.touch.channel === channel ? plan.messages : []));
+    for (let start = 0; start < messages.length; start += GROUP)
+      groups[channel].push(JSON.stringify({ uid: newUid("tho"), items: messages.slice(start, start + GROUP) }));
+  }
+  return groups;
+}

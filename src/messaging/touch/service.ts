@@ -1,0 +1,15 @@
+export { installTouchEffects, type TouchEffects, type TouchEnd } from "./effects.ts";
+export {
+  acceptHandover,
+  forgetHandover,
+  type NewTouch,
+  newTouchUid,
+  sendTouches,
+  touchEntryOf,
+  touchQueueLength,
+} from "./enqueue.ts";
+export { Callback, TOUCH_CHANNELS, type TouchChannel, TouchEntry } from "./entries.ts";
+export { errors } from "./errors.ts";
+export { DAILY_REMINDER } from "./installed.ts";
+export type { TouchPoint } from "./point.ts";
+export { settings as touchSettings } from "./settings.ts";
