@@ -29,7 +29,8 @@ beforeEach(async () => {
 
 interface Child {
   readonly said: readonly string[];
-  readonly ended: Promise<unknown>;
+  /** Resolves with its exit status. */
+  readonly ended: Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -40,7 +41,12 @@ async function startProcess(hold?: "before" | "after"): Promise<Child> {
   const said: string[] = [];
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (data) => said.push(...String(data).trim().split("\n")));
-  const ended = new Promise((resolve) => child.once("close", resolve)).then(() => children.delete(child));
+  const ended = new Promise<number | null>((resolve) =>
+    child.once("close", (code) => {
+      children.delete(child);
+      resolve(code);
+    }),
+  );
   await eventually(() => said.length > 0);
   expect(said[0]).toBe("ready");
   return { said, ended, kill: (signal) => child.kill(signal) };
@@ -57,8 +63,8 @@ const dailyCounts = async (family: typeof pushTicketStats | typeof pushReceiptSt
   return { ...yesterday, ...today };
 };
 
-async function queueNotifications(): Promise<readonly string[]> {
-  const pushes = Array.from({ length: NUMBER }, (_, at) =>
+async function queueNotifications(count = NUMBER): Promise<readonly string[]> {
+  const pushes = Array.from({ length: count }, (_, at) =>
     newPush(`n${at}`, { successJob: { name: "runners.test.success", kwargs: { who: at } } }),
   );
   const queued = await enqueuePushes(house.main.ctx, pushes);
@@ -114,4 +120,33 @@ test("a sender that gets SIGKILL after the provider took its batch: sent twice, 
   const sent = house.sandbox.inbox.all().map(({ to }) => to);
   expect([sent.length, new Set(sent).size]).toEqual([2 * NUMBER, NUMBER]);
   await finish(heir);
+}, 40_000);
+
+test("a sender that gets SIGTERM amid its requests waits for them, settles them, and leaves the rest in order", async () => {
+  const uids = [...(await queueNotifications(500)), ...(await queueNotifications(200))];
+  house.sandbox.knobs.patch({ expo: { latencyMs: 1000 } });
+  const child = await startProcess();
+  await start("send");
+  // All requests of the first batch wait for the provider, whose clock stands still.
+  await eventually(async () => (await house.length(keys.sendPurgatory())) === 500);
+  child.kill("SIGTERM");
+  let ended = false;
+  void child.ended.then(() => {
+    ended = true;
+  });
+  await eventually(async () => {
+    await house.clock.advance(1);
+    return ended;
+  });
+  expect(await child.ended).toBe(0);
+  expect(await house.length(keys.sendPurgatory())).toBe(0);
+  const cold = await house.redis.commands.zrange(raw(keys.cold()), 0, "-1");
+  const waiting = await house.redis.commands.lrange(raw(keys.toSend()), 0, -1);
+  const uidOf = (entry: string) => JSON.parse(entry).uid as string;
+  expect(new Set([...cold, ...waiting].map(uidOf))).toEqual(new Set(uids));
+  expect(waiting.map(uidOf)).toEqual(uids.slice(cold.length));
+  expect(house.sandbox.inbox.all()).toHaveLength(cold.length);
+  expect(await house.redis.commands.exists(raw(keys.sendLock()))).toBe(0);
+  const report = await house.redis.commands.hgetall(raw(keys.sendReport()));
+  expect(report).toMatchObject({ last_stop_reason: "signal", last_num_succeeded: String(cold.length) });
 }, 40_000);
