@@ -6,7 +6,15 @@ import { deleteUser } from "../../people/users/service.ts";
 import type { ContactContext } from "./change.ts";
 import { type ContactsHouse, openContacts } from "./contacts.fixture.ts";
 import { contacts } from "./index.ts";
-import { addEmails, addPhones, optIn, registerPushTokens, suppressAfterFailure } from "./service.ts";
+import {
+  addEmails,
+  addPhones,
+  chooseLists,
+  optIn,
+  registerPushTokens,
+  suppressAfterFailure,
+  unsubscribeEmails,
+} from "./service.ts";
 
 let house: ContactsHouse;
 beforeAll(async () => {
@@ -141,5 +149,36 @@ test("the counts of a deleted user come with the deletion or not at all", async 
     },
     life: (mortal) => deleteUser(house.with({ sql: mortal }), [contacts], "ada"),
     afterlife: expectCountersEqualRows,
+  });
+}, 60_000);
+
+test("a choice of lists that dies anywhere was made wholly or not at all, and can be made again", async () => {
+  const choice = {
+    email: "a@example.com",
+    lists: ["reminders", "announcements"],
+    wanted: ["announcements"],
+    emailUid: "crl_em_1",
+    scope: "lists",
+  } as const;
+  await dieAtEveryStatement(house.ctx.sql, {
+    prepare: async () => {
+      await house.clear();
+      await house.people("ada");
+      await addEmails(house.ctx, [{ userSub: "ada", email: "a@example.com", verified: true, cause: "identity" }]);
+      await unsubscribeEmails(house.ctx, [{ email: "a@example.com", emailUid: "crl_em_0" }]);
+    },
+    life: (mortal) => chooseLists(house.with({ sql: mortal }), choice),
+    async afterlife() {
+      const left = await house.query("select list from email_list_optouts");
+      const held = await house.query("select reason from suppressed_emails");
+      // Between the two there is nothing: all lists were left, or one is.
+      expect([left.length, held.length]).toEqual(left.length === 1 ? [1, 0] : [0, 1]);
+      await chooseLists(house.ctx, choice);
+      expect(await house.query("select list from email_list_optouts")).toEqual([{ list: "reminders" }]);
+      expect(await house.query("select 1 from suppressed_emails")).toEqual([]);
+      expect(await house.query("select 1 from unsubscribed_emails_log")).toHaveLength(2);
+      expect(await house.query("select 1 from reminders_of_test")).toHaveLength(1);
+      await expectCountersEqualRows();
+    },
   });
 }, 60_000);

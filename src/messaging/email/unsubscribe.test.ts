@@ -174,6 +174,18 @@ test("edited links get a page for people and are counted by client over all rout
   expect((await call("GET", linkFor(), undefined, BROWSER)).status).toBe(200);
 });
 
+test("guesses from all addresses of one IPv6 network are counted together, those of another apart", async () => {
+  const server = await buildServer(house.ctx, [room]);
+  const { pathname } = new URL(`${linkFor().slice(0, -4)}AAAA`);
+  const guess = async (remoteAddress: string) =>
+    (await server.inject({ method: "POST", url: pathname, remoteAddress })).statusCode;
+  const statuses: number[] = [];
+  for (let host = 1; host <= 21; host++) statuses.push(await guess(`2001:db8:1:2::${host.toString(16)}`));
+  expect(statuses).toEqual([...Array(20).fill(404), 429]);
+  expect([await guess("2001:db8:1:3::1"), await guess("::1"), await guess("::ffff:10.0.0.1")]).toEqual([404, 404, 404]);
+  await server.close();
+});
+
 test("while the database is away people may read, and are told that their wish was not written down", async () => {
   const mortal = new MortalSql(house.ctx.sql);
   mortal.dead = true;

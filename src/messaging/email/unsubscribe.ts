@@ -20,9 +20,21 @@ const lists = Object.keys(LISTS) as readonly List[];
 export async function wishOf(ctx: Context, token: string, clientAddress: string): Promise<UnsubscribeWish> {
   const wish = readToken(ctx, token);
   if (wish) return wish;
-  const counted = await attempt(ctx, [refusedTokens(keys.refusedTokens({ address: clientAddress }))]);
+  const counted = await attempt(ctx, [refusedTokens(keys.refusedTokens({ address: networkOf(clientAddress) }))]);
   if (!counted.allowed) throw errors.too_many_bad_tokens({ retryAfter: Math.ceil(counted.retryAfter) });
   throw errors.invalid_unsubscribe_token();
+}
+
+/** Who counts as one client: an address of version 4, or the network of 64 bits that one household has of version 6. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
+  if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
+  const [head = "", tail = ""] = address.split("%", 1)[0]!.split("::");
+  const groups = (part: string) => part.split(":").filter(Boolean);
+  const zeros = Math.max(0, 8 - groups(head).length - groups(tail).length);
+  const all = [...groups(head), ...Array<string>(zeros).fill("0"), ...groups(tail)];
+  // Colons divide names of keys.
+  return all.slice(0, 4).join("-");
 }
 
 /** What holds mails back now; `unknown` while the database is away, since whoever wants to leave still may. */
