@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { calendarOf, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { listQuarantined } from "../../mechanisms/quarantine/index.ts";
 import { pendingHash, type SmsEvent } from "./entries.ts";
 import { receiptReconciliation, receiptRecovery, receiptStaleDetection, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { reconcileReceipts } from "./reconciliation.ts";
 import { openSms, type SmsHouse } from "./sms.fixture.ts";
-import { smsEventStats, smsPollingStats } from "./stats.ts";
+import { smsEventStats, smsPollingStats, smsSendStats } from "./stats.ts";
 
 const PERSON = "+14155550132";
 
@@ -93,6 +94,44 @@ test("while the provider cannot be asked the question is put off, and the text c
   expect((await house.counts(smsPollingStats)).words.error_server).toEqual({ "503": 1 });
   expect([await house.length(keys.event()), await house.length(keys.pending())]).toEqual([0, 1]);
   await house.audit();
+});
+
+test("a text that the carrier takes is updated once and ends once, and what is heard of it later is unknown", async () => {
+  const sid = await silentText();
+  await tell({ sid, status: "sending" });
+  await tell({ sid, status: "sent", information_received_at: house.base.clock.now() + 1 });
+  await house.run(receiptReconciliation);
+  await tell({ sid, status: "delivered" });
+  await house.base.clock.advance(61);
+  await house.run(receiptReconciliation);
+  const { words } = await house.counts(smsEventStats);
+  expect(words).toMatchObject({
+    updated: { "accepted:sending": 1 },
+    removed: { "sending:sent": 1 },
+    unknown: { delivered: 1 },
+  });
+  expect(await house.length(keys.pending())).toBe(0);
+  expect(await house.callbacks()).toEqual(["runners.sms.default_success"]);
+});
+
+test("a text that is queued before midnight and sent after it counts wholly on the first day", async () => {
+  const calendar = calendarOf(house.ctx);
+  const { clock } = house.base;
+  const first = calendar.unixDate(clock.now());
+  await clock.advance(calendar.startOf(first + 1) - 10 - clock.now());
+  await house.text(PERSON);
+  await clock.advance(1_200);
+  house.sandbox.knobs.patch({ twilio: { stuckAt: "accepted", callbacks: "off" } });
+  await house.run(send);
+  await clock.advance(901);
+  await house.run(receiptStaleDetection);
+  await house.callbacks();
+  expect((await readDayAsIs(house.ctx, smsSendStats, first)).events).toEqual({ queued: "1", succeeded_pending: "1" });
+  expect((await readDayAsIs(house.ctx, smsPollingStats, first)).events).toEqual({
+    detected_stale: "1",
+    queued_for_recovery: "1",
+  });
+  expect((await readDayAsIs(house.ctx, smsSendStats, first + 1)).events).toEqual({});
 });
 
 test("news that is older than what is known changes nothing, not even the count of changes", async () => {
