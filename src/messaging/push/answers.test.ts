@@ -136,6 +136,24 @@ test("a provider that cannot be reached for receipts counts as a passing failure
   expect(await report(keys.checkReport())).toMatchObject({ last_num_checked: "2", last_num_failed_transiently: "2" });
 });
 
+test("a device that our credentials are not good for fails alone, where the provider took the others of its request", async () => {
+  const process = house.another();
+  const refused = { ok: false, identifier: "ClientErrorOther", retryable: false, extra: "403", credentials: true };
+  Object.assign(process.ctx.providers.push, {
+    send: async (messages: readonly { to: string }[]) =>
+      messages.map(({ to }) =>
+        to === token("n1")
+          ? { ...refused, subidentifier: null, ticket: null, provider: "expo" }
+          : { ok: true, ticket: { status: "ok", id: to }, provider: "expo" },
+      ),
+  });
+  await house.queue(4, noted);
+  await house.run("send", process);
+  expect(await house.counts(pushTicketStats)).toEqual({ queued: 4, succeeded: 3, failed_due_to_client_error_other: 1 });
+  expect(await house.length(keys.toSend())).toBe(0);
+  expect(await report(keys.sendReport())).toMatchObject({ last_stop_reason: "list_exhausted" });
+});
+
 test("tickets with the same id share one receipt, and what the provider says of others is nobody's", async () => {
   const process = house.another();
   const asked: string[][] = [];

@@ -58,14 +58,16 @@ function sendWaiting(ctx: JobContext, lock: Lock) {
     stats: pushTicketStats,
     groupSize: MAX_PUSH_MESSAGES,
     pace: paceOf(ctx),
-    ask: (group) =>
-      ctx.providers.push.send(
-        group.map(({ value: { push_token: to, contents } }) => ({
-          to,
-          title: contents.title,
-          body: contents.body,
-          channelId: contents.channel_id,
-        })),
+    ask: async (group) =>
+      withoutStrangers(
+        await ctx.providers.push.send(
+          group.map(({ value: { push_token: to, contents } }) => ({
+            to,
+            title: contents.title,
+            body: contents.body,
+            channelId: contents.channel_id,
+          })),
+        ),
       ),
     handle: (entry, outcome) => handled(ctx, entry, outcome),
   });
@@ -89,6 +91,16 @@ function handled(ctx: Context, { raw, value }: Entry<SendEntry>, answer: Carried
   const becomes = { ticket: checkEntry.encode(ticket), score: ticket.initially_queued_at };
   const note = { uid, step: "accepted", provider };
   return { outcome: "succeeded", settled: { raw, queuedAt, becomes, event: "succeeded", note } };
+}
+
+/**
+ * A provider that knows us for some of a request, and refuses our credentials for others, means these devices: they belong
+ * to a project that is not ours. They fail, because waiting for better credentials would hold up everybody behind them.
+ */
+function withoutStrangers(outcomes: readonly Carried<TicketOutcome>[]): readonly Carried<TicketOutcome>[] {
+  const isRefused = (outcome: Carried<TicketOutcome>) => !outcome.ok && outcome.credentials === true;
+  if (!outcomes.some(isRefused) || outcomes.every(isRefused)) return outcomes;
+  return outcomes.map((outcome) => (isRefused(outcome) ? { ...outcome, credentials: undefined } : outcome));
 }
 
 /** A ticket that long would make an entry that nobody reads: better a failure that is told of. */
