@@ -87,3 +87,20 @@ test("any change of token, path, host or field breaks the signature", () => {
     { numRuns: 100 },
   );
 });
+
+test("texts and tokens of any length have the signature that the algorithm gives them", () => {
+  const whole = (body: string) => ({ publicUrl: "https://app.example", path: "/", fields: [["Body", body]] as const });
+  const lengths = fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 4_050, max: 4_110 }), fc.constant(20_000));
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 1, maxLength: 80, unit: "binary" }),
+      lengths,
+      fc.constantFrom("a", "ü", "🎉"),
+      (key, length, sign) => {
+        const body = sign.repeat(length);
+        expect(signTwilioRequest(key, whole(body))).toBe(hmac(`https://app.example/Body${body}`, key));
+      },
+    ),
+    { numRuns: 200 },
+  );
+});

@@ -82,7 +82,7 @@ function operationId({ method, path }: Route<Context>): string {
   return [method.toLowerCase(), ...words].join("_").replaceAll(/[^A-Za-z0-9_]/g, "_");
 }
 
-export function requestOf(route: Route<Context>, request: FastifyRequest): RouteRequest<RouteSchemas> {
+function requestOf(route: Route<Context>, request: FastifyRequest): RouteRequest<RouteSchemas> {
   const { params, query } = route.schemas ?? {};
   return {
     params: params ? request.params : undefined,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Domain } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import type { ReceivedWebhook, Route, RouteReply } from "../../kernel/route.ts";
+import type { ReceivedWebhook, Route, RouteReply, RouteRequest, RouteSchemas } from "../../kernel/route.ts";
+import { callerOf } from "./caller.ts";
 import { failureHandler } from "./failure.ts";
-import { describeRoute, payloadOf, requestOf, routerPath } from "./mount.ts";
+import { describeRoute, payloadOf, routerPath } from "./mount.ts";
 import { logRequest, type Measured } from "./observe.ts";
 
 export interface WebhookSurroundings {
@@ -46,8 +47,7 @@ function mountWebhook(
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     if (draining()) reply.header("connection", "close");
     try {
-      const taken = requestOf(route, request);
-      return send(reply, await route.handle(ctx, fault === undefined ? taken : { ...taken, body: fault as never }));
+      return send(reply, await route.handle(ctx, receivedBy(request, fault ?? (request.body as Buffer))));
     } catch (error) {
       return fail(error, request, reply);
     }
@@ -63,6 +63,21 @@ function mountWebhook(
       void answer(request, reply, error.code === "FST_ERR_CTP_BODY_TOO_LARGE" ? "too_large" : "broken"),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
   });
+}
+
+/** Without parameters; who calls is worked out for those who ask, since a webhook is known by its signature. */
+function receivedBy(request: FastifyRequest, body: ReceivedWebhook["body"] | undefined): RouteRequest<RouteSchemas> {
+  return {
+    params: undefined,
+    query: undefined,
+    body: body as undefined,
+    headers: request.headers,
+    id: request.id,
+    raw: request,
+    get caller() {
+      return callerOf(request);
+    },
+  };
 }
 
 function send(reply: FastifyReply, answer: RouteReply): FastifyReply {
