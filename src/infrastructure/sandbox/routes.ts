@@ -3,6 +3,7 @@ import { route } from "../../domain.ts";
 import { KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
 import { TOPIC_ARN } from "../../sandbox/sns.ts";
 import { errors } from "./errors.ts";
+import { INBOX_PAGE, INBOX_POLICY } from "./inbox-page.ts";
 import { Answered, inboxRoutes } from "./inbox-routes.ts";
 import { stageOf } from "./local-callers.ts";
 
@@ -45,6 +46,20 @@ export const routes = [
           },
           messages: inbox.size,
         },
+      };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/sandbox/inbox",
+    access: "public",
+    summary: "The inbox of the simulated providers as a page",
+    handle: (ctx, request) => {
+      stageOf(ctx, request);
+      return {
+        status: 200,
+        body: INBOX_PAGE,
+        headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": INBOX_POLICY },
       };
     },
   }),

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -140,6 +141,21 @@ describe("the inbox over HTTP", () => {
     expect([bounce.status, bounce.body.type]).toEqual([409, "sandbox_action_unfit"]);
     expect((await call("POST", `/messages/${items[0].id}/actions`, { action: "explode" })).status).toBe(422);
     expect((await call("POST", "/messages/sms-0/actions", { action: "deliver" })).status).toBe(404);
+  });
+});
+
+describe("the inbox as a page", () => {
+  it("runs its own script only, which writes no markup, and asks routes that there are", async () => {
+    const { statusCode, headers, payload } = await server.call("GET", "/sandbox/inbox", { headers: here });
+    expect([statusCode, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+    const script = /<script type="module">([\s\S]*)<\/script>/.exec(payload)![1]!;
+    const hash = createHash("sha256").update(script).digest("base64");
+    expect(headers["content-security-policy"]).toContain(`script-src 'sha256-${hash}'`);
+    expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|eval/);
+    expect(script).toContain('setAttribute("sandbox", "")');
+    const paths = (room.routes ?? []).map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining([/API = "([^"]+)"/.exec(script)![1]]));
+    expect((await server.call("GET", "/sandbox/inbox", { headers: here, from: "10.1.1.1" })).statusCode).toBe(403);
   });
 });
 
