@@ -3,17 +3,15 @@ import { type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, type Pair, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
-import type { SmsFailure } from "../../providers/sms.ts";
-import { suppressedAmong } from "../contacts/service.ts";
 import { statusCallbackUrl } from "./addresses.ts";
 import { BackOff } from "./back-off.ts";
 import type { SmsEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { sendQueue } from "./line.ts";
 import { type Delivery, LookUp } from "./look-up.ts";
+import { Refusals } from "./refusals.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, settleSent } from "./settle-send.ts";
-import { heldStops } from "./wishes.ts";
 
 /** Seconds of a run, as its runner declares them. */
 export const BUDGET = 50;
@@ -99,7 +97,11 @@ class SendRun {
   async #send(batch: { readonly size: number; readonly recovered: boolean }): Promise<void> {
     const ctx = this.#ctx;
     const entries = await sendQueue.read(ctx, 0, batch.size);
-    const refusals = await this.#refusals(entries).catch(async (error) => {
+    const refusals = new Refusals(
+      ctx,
+      entries.map(({ value }) => value.phone_number),
+    );
+    await refusals.refresh().catch(async (error) => {
       if (!batch.recovered) await sendQueue.putBack(ctx, this.#lock.fence);
       throw error;
     });
@@ -110,10 +112,11 @@ class SendRun {
       perSecond: paceOf(ctx),
       send: async ([entry]) => {
         const { value } = entry!;
-        const refusal = refusals.get(value.phone_number);
+        const refusal = refusals.of(value.phone_number);
         if (refusal) return [{ outcome: refusal }];
         const doubtful = batch.recovered || value.unanswered_since !== undefined;
-        return [await this.#lookUp.inTurn(value, () => this.#ask(() => this.#deliver(value, doubtful)))];
+        const deliver = () => this.#deliver(value, doubtful, refusals);
+        return [await this.#lookUp.inTurn(value, () => this.#ask(deliver))];
       },
       settle: (pairs) => this.#settle(pairs),
       stop: () => this.#ended !== undefined || this.#lost || ctx.shuttingDown() || ctx.budget.exhausted(),
@@ -130,33 +133,18 @@ class SendRun {
     this.#lookUp.settled(sent.map(({ sid }) => sid));
   }
 
-  /** Numbers that must not be texted, asked at the last moment: whoever texts STOP is heard for queued texts too. */
-  async #refusals(entries: readonly Entry<SmsEntry>[]): Promise<ReadonlyMap<string, SmsFailure>> {
-    const ctx = this.#ctx;
-    const refused = (identifier: SmsFailure["identifier"], subidentifier: string, extra: string): SmsFailure => ({
-      ok: false,
-      identifier,
-      subidentifier,
-      retryable: false,
-      extra,
-    });
-    const phones = [...new Set(entries.map(({ value }) => value.phone_number))];
-    const [{ phones: suppressed }, stopped] = await Promise.all([
-      suppressedAmong(ctx, { phones }),
-      heldStops(ctx, phones),
-    ]);
-    const found = new Map<string, SmsFailure>();
-    for (const number of [...suppressed.keys(), ...stopped])
-      found.set(number, refused("ApplicationErrorOther", "21610", "the number is suppressed"));
-    for (const number of ctx.config.get(settings.testNumbers))
-      found.set(number, refused("ClientErrorOther", "418", "a test number"));
-    return found;
-  }
-
-  async #deliver(entry: SmsEntry, doubtful: boolean): Promise<Answer> {
-    const { providers, config } = this.#ctx;
+  async #deliver(entry: SmsEntry, doubtful: boolean, refusals: Refusals): Promise<Answer> {
+    const { providers, config, log } = this.#ctx;
     const found = doubtful ? await this.#lookUp.find(entry) : undefined;
     if (found) return found;
+    try {
+      await refusals.refresh();
+    } catch (error) {
+      log.warn({ err: error }, "nobody can say who wants no texts; the rest waits");
+      return this.#end();
+    }
+    const refusal = refusals.of(entry.phone_number);
+    if (refusal) return { outcome: refusal };
     if (this.#lost) return this.#end();
     const statusCallback = statusCallbackUrl(config);
     const { provider, ...outcome } = await providers.sms.create({

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { mortalConnection } from "../../../test/harness/chaos.ts";
 import { createUser } from "../../people/users/service.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
@@ -8,6 +9,7 @@ import { wishOf } from "./inbound.ts";
 import { keys } from "./keys.ts";
 import { openSms, type SmsHouse } from "./sms.fixture.ts";
 import { smsWebhookStats } from "./stats.ts";
+import { takeStatusWebhook } from "./status-webhook.ts";
 
 const SID = `SM${"ab".repeat(16)}`;
 const PERSON = "+14155550132";
@@ -108,6 +110,33 @@ test("twenty forged webhooks in a row raise one warning that our own address may
   for (let count = 0; count < 25; count++) await post("a=1", { signature: FORGED });
   const warned = house.ctx.alerts.recorded.slice(before).map(({ identifier }) => identifier);
   expect(warned.filter((identifier) => identifier === "sms:webhook_signatures")).toHaveLength(1);
+});
+
+test("while Redis is away a true webhook fails, so that it comes again, and a forged one is still refused", async () => {
+  const redis = await mortalConnection(house.base.server, { dieAt: 1, death: "before" });
+  const ctx = house.process({ redis });
+  const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": sign(status) };
+  const received = { path: PATH, headers, body: Buffer.from(new URLSearchParams(status).toString()) };
+  await expect(takeStatusWebhook(ctx, received)).rejects.toThrow();
+  const forged = { ...received, headers: { ...headers, "x-twilio-signature": FORGED } };
+  expect(await takeStatusWebhook(ctx, forged)).toBe(403);
+  expect([await house.length(keys.event()), (await house.counts(smsWebhookStats)).events]).toEqual([0, {}]);
+  expect((await signed(status)).status).toBe(200);
+  redis.commands.disconnect();
+});
+
+test("a webhook signed for another address or method of encoding is forged to us", async () => {
+  const elsewhere = { publicUrl: "https://other.example", path: PATH, fields: Object.entries(status) };
+  const asked = [
+    await post(new URLSearchParams(status).toString(), {
+      signature: signTwilioRequest(SANDBOX_TWILIO.authToken, elsewhere),
+    }),
+    await post(new URLSearchParams(status).toString(), { signature: sign(status), path: `${PATH}?x=1` }),
+    await post(`${new URLSearchParams(status)}&More=1`, { signature: sign(status) }),
+    await post(new URLSearchParams({ ...status, MessageStatus: "delivered" }).toString(), { signature: sign(status) }),
+  ];
+  expect(asked.map((answer) => answer.status)).toEqual([403, 403, 403, 403]);
+  expect(await house.length(keys.event())).toBe(0);
 });
 
 test("only a whole word, or STOP at the beginning, ends texts", () => {

@@ -8,6 +8,7 @@ import { takeInbound } from "./inbound.ts";
 import { followWishesJob, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { settleWishes } from "./scripts.ts";
+import { settings } from "./settings.ts";
 import { openSms, type SmsContext, type SmsHouse } from "./sms.fixture.ts";
 import { smsSendStats } from "./stats.ts";
 
@@ -58,6 +59,47 @@ test("a STOP that comes while SQL is down is kept, honoured at once, and followe
   await house.run(followWishesJob);
   expect(await suppressed()).toEqual([PERSON]);
   expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
+});
+
+test("a STOP that comes while a long batch is being sent is heard within seconds", async () => {
+  for (const number of [OTHER, "+14155550134", PERSON]) await house.text(number);
+  const sent: string[] = [];
+  const create = async ({ to }: { to: string }) => {
+    sent.push(to);
+    if (to === OTHER) await say("STOP");
+    await house.base.clock.advance(3);
+    const resource = {
+      sid: `SM${to.slice(1)}`,
+      status: "sent",
+      errorCode: null,
+      errorMessage: null,
+      dateUpdated: null,
+    };
+    return { ok: true, state: "succeeded", resource, provider: "here" };
+  };
+  const ctx = house.process({ config: [[settings.window as never, 1]] });
+  await house.run(send, Object.assign(ctx, { providers: { sms: { create } } }) as unknown as SmsContext);
+  expect(sent).toEqual([OTHER, "+14155550134"]);
+  expect((await house.counts(smsSendStats)).words.failed_due_to_application_error_other).toEqual({ "21610": 1 });
+});
+
+test("while SQL goes away in the middle of a batch nothing more is sent, and the rest waits in order", async () => {
+  const uids: string[] = [];
+  for (const number of [OTHER, "+14155550134", PERSON]) uids.push(await house.text(number));
+  const ctx = house.process({ config: [[settings.window as never, 1]] });
+  const create = async () => {
+    await house.base.clock.advance(6);
+    const resource = { sid: "SM", status: "sent", errorCode: null, errorMessage: null, dateUpdated: null };
+    return { ok: true, state: "succeeded", resource, provider: "here" };
+  };
+  const sql = new MortalSql(house.base.sql, { dieAt: 2 });
+  Object.defineProperty(ctx, "sql", { value: sql });
+  Object.assign(ctx, { providers: { sms: { create } } });
+  await house.run(send, ctx);
+  const waiting = await house.ctx.redis.commands.lrange(keys.toSend(), 0, -1);
+  expect(waiting.map((raw) => JSON.parse(raw).uid)).toEqual(uids.slice(1));
+  await house.run(send);
+  expect(house.outbox()).toHaveLength(2);
 });
 
 test("what a person says last counts, however long SQL was down", async () => {
