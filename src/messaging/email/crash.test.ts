@@ -47,7 +47,7 @@ test("a send job that dies at any command loses no mail and repeats at most thos
     },
   });
   expect(deaths).toBeGreaterThan(10);
-}, 60_000);
+}, 120_000);
 
 test("a failing run that dies at any command queues one failure job for each mail", async () => {
   await dieAtEveryCommand(house.base.server, {
@@ -65,7 +65,7 @@ test("a failing run that dies at any command queues one failure job for each mai
       await house.audit();
     },
   });
-}, 60_000);
+}, 120_000);
 
 test("a reconciliation that dies at any command works each piece of news in once", async () => {
   await dieAtEveryCommand(house.base.server, {
@@ -102,7 +102,7 @@ test("a reconciliation that dies at any command works each piece of news in once
       for (const key of [keys.event(), keys.eventPurgatory(), keys.pending()]) expect(await house.length(key)).toBe(0);
     },
   });
-}, 60_000);
+}, 120_000);
 
 test("a search for missing receipts that dies at any command tells each failure job once", async () => {
   await dieAtEveryCommand(house.base.server, {
@@ -120,7 +120,7 @@ test("a search for missing receipts that dies at any command tells each failure 
       expect(await house.length(keys.pending())).toBe(0);
     },
   });
-}, 60_000);
+}, 120_000);
 
 test("failure jobs that die at any command and run again decide each try once", async () => {
   const callbacks: string[] = [];
@@ -141,7 +141,7 @@ test("failure jobs that die at any command and run again decide each try once", 
       await house.audit();
     },
   });
-}, 60_000);
+}, 120_000);
 
 test("a run of both lanes that is stopped and dies at any command loses no mail, and each is in its own lane or sent", async () => {
   await dieAtEveryCommand(house.base.server, {
@@ -160,7 +160,7 @@ test("a run of both lanes that is stopped and dies at any command loses no mail,
       expect((await house.counts(emailSendStats)).events).toMatchObject({ queued: 5, attempted: 5, accepted: 5 });
     },
   });
-}, 60_000);
+}, 120_000);
 
 test("a reconciliation that dies while it takes over lost acceptances sends no mail twice, and ends each once", async () => {
   await dieAtEveryCommand(house.base.server, {
@@ -189,4 +189,4 @@ test("a reconciliation that dies while it takes over lost acceptances sends no m
       await house.audit();
     },
   });
-}, 60_000);
+}, 120_000);

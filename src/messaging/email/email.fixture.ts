@@ -106,19 +106,19 @@ export class Taker implements EmailProvider {
   async close() {}
 }
 
-async function freePort(): Promise<number> {
+/** A port that is ours until we need it: other test files look for theirs at the same time. */
+async function heldPort(): Promise<{ readonly port: number; release(): Promise<void> }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  return { port, release: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
 /** The room over real engines, a real server on loopback, and the simulated providers. */
 export async function openEmail(): Promise<EmailHouse> {
   const base = await openTestContext({ sql: true });
   await migrate(base.sql, rooms.flatMap(migrationsOf));
-  const port = await freePort();
+  const { port, release } = await heldPort();
   const url = `http://127.0.0.1:${port}`;
   const sandbox = await Sandbox.start({
     clock: base.clock,
@@ -154,6 +154,7 @@ export async function openEmail(): Promise<EmailHouse> {
   };
   const ctx = process();
   const app = await buildServer(ctx, rooms);
+  await release();
   await app.listen({ host: "127.0.0.1", port });
   const { token: admin } = await createAdminToken(ctx, { label: "test" });
   const { commands, topology } = base.redis;

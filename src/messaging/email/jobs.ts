@@ -27,6 +27,7 @@ export const send: QueueRunner = defineRunner({
     await runAlone(ctx, send, {
       lock: keys.sendLock(),
       queues: [keys.toSend(), keys.urgent()],
+      schedules: [keys.retrying(), keys.urgentRetrying()],
       work: sendMails,
     });
   },

@@ -1,7 +1,7 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { Counting } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import {
@@ -16,6 +16,7 @@ import { errorText } from "../../providers/failure.ts";
 import { failureJob, successJob } from "./callbacks.ts";
 import { attemptEntry, type MailNews, type PendingMail } from "./entries.ts";
 import { keys } from "./keys.ts";
+import { Kinds } from "./kinds.ts";
 import { awaiting, eventQueue } from "./line.ts";
 import { reconcile } from "./scripts.ts";
 import { settings } from "./settings.ts";
@@ -98,13 +99,13 @@ async function workIn(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
     // What comes from a future beyond all differences between clocks would be early for ever.
     return { entry, mail, kind: age < RACE && age > -SKEW ? "early" : "abandoned" };
   });
-  const tally = new Tally(ctx);
+  const kinds = new Kinds(ctx);
   const sound: Judged[] = [];
   const unusable: Malformed[] = [];
-  const items: (string | number | Buffer)[] = [];
+  const items: (string | number)[] = [];
   for (const one of judged)
     try {
-      items.push(...argsOf(one, tally, now));
+      items.push(...argsOf(one, kinds, now));
       sound.push(one);
     } catch (error) {
       unusable.push({ raw: one.entry.raw, reason: `what follows from it cannot be written: ${errorText(error)}` });
@@ -113,8 +114,8 @@ async function workIn(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
   if (sound.length === 0) return { applied: [], changed: [] };
   const results = await ctx.redis.run(
     reconcile,
-    [keys.eventPurgatory(), keys.pending(), keys.early(), jobKeys.hot(), ...tally.keys],
-    items,
+    [keys.eventPurgatory(), keys.pending(), keys.early(), jobKeys.hot(), ...kinds.keys],
+    [(now + LOOK_AGAIN).toFixed(6), kinds.count, ...kinds.blocks, ...items],
   );
   const applied = sound.filter((_, at) => results[at] === 1);
   const lost = applied.filter(
@@ -162,10 +163,24 @@ async function adopt(ctx: JobContext, news: readonly Entry<MailNews>[]): Promise
   return true;
 }
 
-function argsOf({ entry: { raw, value }, kind, mail }: Judged, tally: Tally, now: number) {
+function argsOf({ entry: { raw, value }, kind, mail }: Judged, kinds: Kinds, now: number) {
   const callback = callbackOf(value, kind, mail, now);
-  const block = tally.block((stats) => countNews(stats, value, kind, mail?.send_initially_queued_at ?? now));
-  return [raw, kind, value.message_id, mail?.uid ?? "", (now + LOOK_AGAIN).toFixed(6), callback, ...block];
+  const at = mail?.send_initially_queued_at ?? now;
+  const name = `${kind} ${value.notification.type} ${detailOf(value)}`;
+  const counts = kinds.of(name, at, (stats) => countNews(stats, value, kind, at));
+  return [raw.toString("utf8"), kind, value.message_id, mail?.uid ?? "", counts, callback];
+}
+
+/** Of bounces and complaints, what kind of one it is. */
+function detailOf({ notification }: MailNews): string | null {
+  switch (notification.type) {
+    case "Delivery":
+      return null;
+    case "Bounce":
+      return `${notification.reason.primary}/${notification.reason.secondary}`;
+    case "Complaint":
+      return notification.feedback_type;
+  }
 }
 
 const STEPS = { Delivery: "delivered", Bounce: "bounced", Complaint: "complained" } as const;
@@ -174,13 +189,7 @@ function noteOf({ entry: { value }, kind, mail }: Judged): readonly Note[] {
   const uid = mail?.uid ?? value.uid;
   if (kind === "early" || uid === undefined) return [];
   const { notification, received_at: at } = value;
-  const reason = notification.type === "Bounce" ? notification.reason : undefined;
-  const detail = reason
-    ? `${reason.primary}/${reason.secondary}`
-    : notification.type === "Complaint"
-      ? notification.feedback_type
-      : null;
-  return [{ channel: "email", uid, at, step: STEPS[notification.type], detail }];
+  return [{ channel: "email", uid, at, step: STEPS[notification.type], detail: detailOf(value) }];
 }
 
 function callbackOf(news: MailNews, kind: Judged["kind"], mail: PendingMail | undefined, now: number): string {
@@ -190,16 +199,14 @@ function callbackOf(news: MailNews, kind: Judged["kind"], mail: PendingMail | un
     if (notification.type === "Delivery") return "";
     return encodeJob({ name: ABANDONED_CALLBACK, kwargs: { event_obj: news }, queued_at: now });
   }
-  const failed = (error_identifier: string, extra: string | null) =>
-    failureJob(mail, { step: "receipt", error_identifier, retryable: false, extra }, now);
-  switch (notification.type) {
-    case "Delivery":
-      return successJob(mail, received_at, now);
-    case "Bounce":
-      return failed("Bounce", `${notification.reason.primary}/${notification.reason.secondary}`);
-    case "Complaint":
-      return failed("Complaint", notification.feedback_type);
-  }
+  if (notification.type === "Delivery") return successJob(mail, received_at, now);
+  const info = {
+    step: "receipt",
+    error_identifier: notification.type,
+    retryable: false,
+    extra: detailOf(news),
+  } as const;
+  return failureJob(mail, info, now);
 }
 
 function countNews(stats: Counting, { notification }: MailNews, kind: Judged["kind"], at: number): void {

@@ -69,7 +69,7 @@ export const reconcile = defineScript({
   name: "email.reconcile",
   file: file("reconcile"),
   keys: ["purgatory", "pending", "early", "jobs", "...counters"],
-  args: ["...items"],
+  args: ["due", "kinds", "...items"],
   idempotent: false,
   reply: codes,
 });

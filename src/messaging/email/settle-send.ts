@@ -1,6 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { Counting } from "../../mechanisms/dated-counters/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import type { Entry, Malformed } from "../../mechanisms/purgatory-queue/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
@@ -10,6 +10,7 @@ import { failureJob } from "./callbacks.ts";
 import type { Unwritten } from "./compose.ts";
 import { type Attempt, newsEntry, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
+import { Kinds } from "./kinds.ts";
 import { awaiting, lanes } from "./line.ts";
 import { commitSend } from "./scripts.ts";
 import { closeMails } from "./stale.ts";
@@ -30,11 +31,11 @@ const CONFLICT = -2;
 
 /** Writes down what became of mails, in one script. Answers what to count for the run's report. */
 export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
-  const { sound, args, tally } = await encoded(ctx, sent);
+  const { sound, args, counters } = await encoded(ctx, sent);
   if (sound.length === 0) return [];
   const results = await ctx.redis.run(
     commitSend,
-    [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), ...tally.keys],
+    [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), ...counters],
     args,
   );
   const settled = sound.filter((_, at) => results[at] === 1);
@@ -74,42 +75,14 @@ async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
   }
   if (unwritable.length > 0) await lanes.ordinary.quarantine(ctx, unwritable);
   const args: [number, ...Argument[]] = [kinds.count, ...kinds.blocks, ...items];
-  return { sound, tally: kinds.tally, args };
-}
-
-/** Days begin on quarter hours wherever people live: what was queued in the same one counts on the same day. */
-const QUARTER = 900;
-
-/** The different blocks of counts of one call. Most mails of a call share theirs. */
-class Kinds {
-  readonly tally: Tally;
-  readonly #known = new Map<string, number>();
-  readonly blocks: Argument[] = [];
-
-  constructor(ctx: SettleContext) {
-    this.tally = new Tally(ctx);
-  }
-
-  get count(): number {
-    return this.#known.size;
-  }
-
-  /** The number of the block that counts this mail. */
-  of(attempt: Attempt, outcome: Sent["outcome"]): number {
-    const word = outcome.ok ? attempt.template : wordOf(outcome);
-    const name = `${outcome.ok} ${!outcome.ok && outcome.retryable} ${word} ${Math.floor(attempt.initially_queued_at / QUARTER)}`;
-    let kind = this.#known.get(name);
-    if (kind === undefined) {
-      this.blocks.push(...this.tally.block((stats) => countOutcome(stats, attempt, outcome)));
-      kind = this.#known.size + 1;
-      this.#known.set(name, kind);
-    }
-    return kind;
-  }
+  return { sound, counters: kinds.keys, args };
 }
 
 function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kinds: Kinds, now: number): void {
-  const kind = kinds.of(value, outcome);
+  const word = outcome.ok ? value.template : `${outcome.retryable} ${wordOf(outcome)}`;
+  const kind = kinds.of(`${outcome.ok} ${word}`, value.initially_queued_at, (stats) =>
+    countOutcome(stats, value, outcome),
+  );
   // As text: one command with thousands of arguments is written much faster when none of them is a buffer.
   const mail = raw.toString("utf8");
   if (!outcome.ok) {

@@ -6,18 +6,28 @@
 --        3 early        zset of news of mails that nobody knows yet
 --        4 jobs         list; where callbacks are queued
 --        5 ...counters  the counters of the blocks
--- ARGV   1 ...items     in turn: the news byte for byte, `found`, `abandoned` or `early`, message id, uid of the mail that
---                       was found, when to look again, callback (may be empty), block of counts
+-- ARGV   1 due          unix seconds; when to look at early news again
+--        2 kinds        integer; how many different blocks of counts there are
+--        3 ...items     the blocks, then in turn: the news byte for byte, `found`, `abandoned` or `early`, message id, uid of
+--                       the mail that was found, which block, callback (may be empty)
 -- Reply  per item 1 applied; 0 no longer there; -1 changed meanwhile
 -- Crash  before: the next run finds the news in the purgatory. After: it is done.
-local purgatory, pending, early, jobs, counters, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS, ARGV
+local purgatory, pending, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
+local due, kinds, items = ARGV[1], tonumber(ARGV[2]), ARGV
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
-local results, at = {}, 1
+-- Most news of a call count the same, so each block is applied once, for all that it counts.
+local blocks, times, at = {}, {}, 3
+for kind = 1, kinds do
+  blocks[kind], times[kind] = at, 0
+  at = skip_tally(items, at)
+end
+
+local results = {}
 while at <= #items do
-  local raw, kind, id, uid, due, job =
-    items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4], items[at + 5]
+  local raw, how, id, uid, kind, job =
+    items[at], items[at + 1], items[at + 2], items[at + 3], tonumber(items[at + 4]), items[at + 5]
   local key = pending .. ':' .. id
   local holder = redis.call('HGET', key, 'uid') or ''
   local result = -1
@@ -25,19 +35,21 @@ while at <= #items do
     result = redis.call('LREM', purgatory, 1, raw)
   end
   if result == 1 then
-    if kind == 'early' then
+    if how == 'early' then
       redis.call('ZADD', early, due, raw)
     else
-      if kind == 'found' then
+      if how == 'found' then
         redis.call('DEL', key)
         redis.call('ZREM', pending, id)
       end
       if job ~= '' then redis.call('RPUSH', jobs, job) end
     end
-    at = tally(counters, 4, items, at + 6)
-  else
-    at = skip_tally(items, at + 6)
+    times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
+  at = at + 6
+end
+for kind = 1, kinds do
+  if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end
 return results
