@@ -18,8 +18,9 @@ export function emailCommand(open: Open, io: Io): Command {
   const email = new Command("email")
     .summary("check that mails can be sent, review what they look like, move suppressed addresses")
     .description(
-      `Before the first mail to real people: \`carillon email check\`. After a change of a template: \`carillon email
-snapshot\` says which mails look different now, and \`--update\` accepts it.`,
+      `  carillon email check                  before the first mail to real people
+  carillon email snapshot               after a change of a template: which mails look different now?
+  carillon email suppressions export    all addresses that get no mail, as CSV`,
     );
 
   email
