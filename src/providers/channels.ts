@@ -123,9 +123,9 @@ export class EmailChannel implements EmailProvider {
     return told(result, how);
   }
 
-  /** The preferred provider's, since the pace is set for the usual case. */
+  /** Of whoever would get the next mail: one that is down would be asked in vain, and its limits do not matter now. */
   async quota(): Promise<EmailQuota | undefined> {
-    return this.#chain.providers[0]?.quota();
+    return (await this.#chain.current())?.quota();
   }
 
   /** Of the first provider that keeps such a list. */

@@ -217,6 +217,24 @@ describe("the providers of a channel", () => {
     await times(20, async () => expect(await channel.send(mail)).toEqual({ ...down, provider: "first" }));
   });
 
+  test("the quota is that of whoever gets the next mail", async () => {
+    const [first, second] = [new Scripted("first"), new Scripted("second")];
+    const quotaOf = (maxPerSecond: number) => async () => ({
+      maxPerSecond,
+      max24h: 1,
+      sent24h: 0,
+      sendingEnabled: true,
+    });
+    Object.assign(first, { quota: quotaOf(1) });
+    Object.assign(second, { quota: quotaOf(2) });
+    const channel = new EmailChannel(ctx, [first, second]);
+    expect(await channel.quota()).toMatchObject({ maxPerSecond: 1 });
+    first.answer = down;
+    await times(CIRCUIT_THRESHOLD, () => channel.send(mail));
+    expect(await channel.quota()).toMatchObject({ maxPerSecond: 2 });
+    expect(await new EmailChannel(ctx, []).quota()).toBeUndefined();
+  });
+
   test("resetting and closing reach every provider, and a name may stand only once", async () => {
     const providers = [new Scripted("first"), new Scripted("second")];
     const channel = new EmailChannel(ctx, providers);

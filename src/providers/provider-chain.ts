@@ -69,6 +69,11 @@ export class ProviderChain<P extends { readonly name: string }> {
     return { result: withoutProvider(), provider: null, relieved: false };
   }
 
+  /** Who would get the next message. */
+  async current(): Promise<P | undefined> {
+    return (await this.#order())[0]?.provider;
+  }
+
   /** How each provider fares, the preferred one first. */
   states(): Promise<ProviderState[]> {
     return Promise.all(

@@ -61,6 +61,13 @@ export function sandboxClients(
         hasReceipts: true,
         send: async (message) => (await ses.now()).send(message),
         quota: async () => (await ses.now()).quota(),
+        suppressions: {
+          async *since(time) {
+            yield* (await ses.now()).suppressions.since(time);
+          },
+          add: async (suppression) => (await ses.now()).suppressions.add(suppression),
+          remove: async (email) => (await ses.now()).suppressions.remove(email),
+        },
         reset: async () => (await ses.opened())?.reset(),
         close: async () => (await ses.opened())?.close(),
       },

@@ -130,6 +130,20 @@ it("clients that are pointed at the sandbox reach its inbox by every channel", a
     ["twilio", "+12025550100"],
     ["ses", "ada@example.com"],
   ]);
+  const { suppressions } = clients.email[0]!;
+  const listed = async (since: number) => {
+    const found = [];
+    for await (const page of suppressions!.since(since)) found.push(...page);
+    return found;
+  };
+  await suppressions!.add({ email: "old@example.com", reason: "Bounce" });
+  await stage.clock.advance(60);
+  await suppressions!.add({ email: "new@example.com", reason: "Complaint" });
+  expect(await listed(0)).toHaveLength(2);
+  expect(await listed(stage.clock.now())).toEqual([{ email: "new@example.com", reason: "Complaint" }]);
+  await suppressions!.remove("new@example.com");
+  await suppressions!.remove("new@example.com");
+  expect(await listed(0)).toEqual([{ email: "old@example.com", reason: "Bounce" }]);
   await clients.email[0]!.close();
   await stage.close();
 });

@@ -217,8 +217,13 @@ export class SesSimulator {
       return { status: 200, json: {} };
     }
     if (asked.method === "GET" && name === "") {
-      const all = [...this.#suppressed].map(([email, entry]) => shown(email, entry));
-      return { status: 200, json: { SuppressedDestinationSummaries: all } };
+      const since = Date.parse(asked.query.get("StartDate") ?? "") / 1000;
+      const from = Number(asked.query.get("NextToken") ?? 0);
+      const size = Number(asked.query.get("PageSize") ?? 1000);
+      const all = [...this.#suppressed].filter(([, { at }]) => Number.isNaN(since) || at >= since);
+      const page = all.slice(from, from + size).map(([email, entry]) => shown(email, entry));
+      const more = from + size < all.length ? { NextToken: String(from + size) } : {};
+      return { status: 200, json: { SuppressedDestinationSummaries: page, ...more } };
     }
     const entry = this.#suppressed.get(address);
     if (!entry) return refusal(404, "NotFoundException", "The address is not on the suppression list.");
