@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestServer, type TestServer } from "../../../test/harness/http.ts";
 import { VirtualClock } from "../../kernel/clock.ts";
-import { Config } from "../../kernel/config.ts";
+import { Config, type Setting } from "../../kernel/config.ts";
 import { answersText, type FixtureServer, isSilent, startServer } from "../../providers/http-server.fixture.ts";
 import { emailTemplates } from "./index.ts";
 import { parse } from "./mail.fixture.ts";
@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const configured = (...values: Parameters<Config["with"]>) =>
+const configured = (...values: readonly (readonly [Setting<never> | Setting<unknown>, unknown])[]) =>
   new Config([]).with([publicUrl, "https://app.example.com/below/"], ...values);
 
 test("pictures are known by their own bytes, and what is none is refused", () => {
