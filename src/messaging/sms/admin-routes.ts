@@ -119,7 +119,7 @@ export const adminRoutes: readonly Route<Context>[] = [
     responses: { 202: z.object({ uid: z.string() }) },
     handle: async (ctx, { body }) => ({
       status: 202,
-      body: { uid: await sendTest(ctx, { phoneNumber: body.phone_number, body: body.body }) },
+      body: { uid: (await sendTest(ctx, { phoneNumber: body.phone_number, body: body.body }))! },
     }),
   }),
 ];

@@ -5,7 +5,7 @@ import { messageLogKeys, notesSettled } from "../../mechanisms/message-log/index
 import { createUser } from "../../people/users/service.ts";
 import { addPhones } from "../contacts/service.ts";
 import { disablePhonesInDev } from "./dev-phones.ts";
-import { receiptReconciliation, receiptRecovery, receiptStaleDetection, send } from "./jobs.ts";
+import { receiptReconciliation, receiptRecovery, receiptStaleDetection, send, sendTestJob } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { enqueueSms } from "./service.ts";
 import { settings } from "./settings.ts";
@@ -76,6 +76,14 @@ test("a test text is queued, unless its number is suppressed or too many texts w
     later: "60",
     answer: { type: "backpressure", hint: expect.stringContaining("try again") },
   });
+});
+
+test("a job that sends a test text and runs twice sends it once", async () => {
+  const job = { name: sendTestJob.name, uid: undefined, queuedAt: house.base.clock.now() };
+  const ctx = Object.create(house.ctx, { job: { value: job } });
+  for (let run = 0; run < 2; run++)
+    await sendTestJob.run!(ctx, { phone_number: PERSON, body: "Does this arrive once?" });
+  expect(await house.length(keys.toSend())).toBe(1);
 });
 
 test("an administrator learns what a text would cost before it goes to many", async () => {

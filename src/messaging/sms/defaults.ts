@@ -77,8 +77,12 @@ export async function handleSuccesses(ctx: Context, raws: readonly string[]): Pr
   return outcomesOf(read);
 }
 
-/** Queues one text with the default callbacks, as an administrator's test. */
-export async function sendTest(ctx: Context, text: { phoneNumber: string; body: string }): Promise<string> {
+/** Queues one text with the default callbacks, as an administrator's test; a repeat with the same `callUid` adds none. */
+export async function sendTest(
+  ctx: Context,
+  text: { readonly phoneNumber: string; readonly body: string },
+  callUid?: string,
+): Promise<string | undefined> {
   const { phones } = await suppressedAmong(ctx, { phones: [text.phoneNumber] });
   if (phones.size > 0) throw errors.suppressed();
   const answer = await enqueueSms(
@@ -90,9 +94,9 @@ export async function sendTest(ctx: Context, text: { phoneNumber: string; body: 
         successJob: { name: DEFAULT_SUCCESS, kwargs: {} },
       },
     ],
-    { maxLength: TEST_LIMIT },
+    { maxLength: TEST_LIMIT, callUid },
   );
-  if (!answer.ok)
-    throw jobErrors.backpressure({ message: "Too many texts wait to be sent.", retryAfter: TEST_RETRY_AFTER });
-  return answer.uids[0]!;
+  if (answer.ok) return answer.uids[0]!;
+  if (answer.reason === "duplicate") return undefined;
+  throw jobErrors.backpressure({ message: "Too many texts wait to be sent.", retryAfter: TEST_RETRY_AFTER });
 }
