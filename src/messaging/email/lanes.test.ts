@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { lockErrors, OWNER_LEASE } from "../../mechanisms/lock/index.ts";
 import { type EmailContext, type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
-import { send } from "./jobs.ts";
+import { receiptReconciliation, send, staleReceiptDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { enqueueMails } from "./service.ts";
 import { settings } from "./settings.ts";
@@ -131,6 +131,50 @@ test("a run whose lock was lost asks the provider for nothing more, and leaves i
   await house.run(send, slow);
   expect(taker.taken).toHaveLength(30);
   expect(new Set(taker.taken).size).toBe(30);
+});
+
+/** A process that loses a lock while it makes its first call of a script. */
+function losing(lock: string, script: string): EmailContext {
+  const around = house.process({ provider: taker });
+  const run = around.redis.run.bind(around.redis) as (...args: unknown[]) => Promise<unknown>;
+  let lost = false;
+  Object.defineProperty(around.redis, "run", {
+    async value(called: { readonly name: string }, ...rest: unknown[]) {
+      const answer = await run(called, ...rest);
+      if (called.name !== script || lost) return answer;
+      lost = true;
+      const thief = { hostname: "other", acquired_at: house.base.clock.now(), lock_id: "t".repeat(22) };
+      await house.ctx.redis.commands.set(lock, JSON.stringify(thief), "EX", OWNER_LEASE);
+      await house.base.clock.advance(31);
+      await house.query("select 1");
+      return answer;
+    },
+  });
+  return around;
+}
+
+test("a run that works news in or gives up on receipts ends with its lock, and the rest is the next holder's", async () => {
+  const { commands } = house.ctx.redis;
+  const received_at = house.base.clock.now() - 10;
+  const news = Array.from({ length: 250 }, (_, at) =>
+    JSON.stringify({ message_id: `m${at}`, notification: { type: "Delivery" }, received_at }),
+  );
+  await commands.rpush(keys.event(), ...news);
+  await house.run(receiptReconciliation, losing(keys.reconciliationLock(), "email.reconcile")).catch(() => {});
+  expect((await house.length(keys.event())) + (await house.length(keys.eventPurgatory()))).toBe(150);
+
+  await house.mail(sample(PERSON));
+  await house.run(send, slow);
+  const [id] = await commands.zrange(keys.pending(), 0, "0");
+  const hash = await commands.hgetall(`email:receipt_pending:${id}`);
+  for (let copy = 1; copy < 150; copy++) {
+    const message_id = `copy-${copy}`;
+    await commands.hset(`email:receipt_pending:${message_id}`, { ...hash, message_id });
+    await commands.zadd(keys.pending(), Number(hash.send_accepted_at), message_id);
+  }
+  await house.base.clock.advance(86_500);
+  await house.run(staleReceiptDetection, losing(keys.staleLock(), "email.close_stale")).catch(() => {});
+  expect(await house.length(keys.pending())).toBe(50);
 });
 
 test("a run that is out of time goes on at once when mails are left", async () => {
