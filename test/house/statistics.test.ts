@@ -181,4 +181,4 @@ test("every family that a room declares is counted, stored with all of its event
   } finally {
     await house.close();
   }
-});
+}, 120_000);
