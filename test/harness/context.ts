@@ -22,9 +22,9 @@ export interface TestContext extends KernelContext {
 
 /** A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real, empty SQL engine. */
 export async function openTestContext(
-  options: { sql?: boolean; start?: number; ttlGrain?: number } = {},
+  options: { sql?: boolean; start?: number; ttlGrain?: number; persistence?: "always" | "off" } = {},
 ): Promise<TestContext> {
-  const server = await startTestRedis();
+  const server = await startTestRedis({ persistence: options.persistence });
   const clock = new VirtualClock(options.start);
   server.obey(clock, options.ttlGrain);
   const sql: Sql = options.sql ? await openTestSql() : noSql;
