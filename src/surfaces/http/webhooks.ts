@@ -47,7 +47,7 @@ function mountWebhook(
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     if (draining()) reply.header("connection", "close");
     try {
-      return send(reply, await route.handle(ctx, receivedBy(request, fault ?? (request.body as Buffer))));
+      return send(reply, await route.handle(ctx, new Received(request, fault ?? (request.body as Buffer))));
     } catch (error) {
       return fail(error, request, reply);
     }
@@ -66,18 +66,28 @@ function mountWebhook(
 }
 
 /** Without parameters; who calls is worked out for those who ask, since a webhook is known by its signature. */
-function receivedBy(request: FastifyRequest, body: ReceivedWebhook["body"] | undefined): RouteRequest<RouteSchemas> {
-  return {
-    params: undefined,
-    query: undefined,
-    body: body as undefined,
-    headers: request.headers,
-    id: request.id,
-    raw: request,
-    get caller() {
-      return callerOf(request);
-    },
-  };
+class Received implements RouteRequest<RouteSchemas> {
+  readonly params = undefined;
+  readonly query = undefined;
+  readonly body: undefined;
+  readonly raw: FastifyRequest;
+
+  constructor(request: FastifyRequest, body: ReceivedWebhook["body"] | undefined) {
+    this.body = body as undefined;
+    this.raw = request;
+  }
+
+  get headers() {
+    return this.raw.headers;
+  }
+
+  get id() {
+    return this.raw.id;
+  }
+
+  get caller() {
+    return callerOf(this.raw);
+  }
 }
 
 function send(reply: FastifyReply, answer: RouteReply): FastifyReply {
