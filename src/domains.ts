@@ -14,6 +14,7 @@ import { emailTemplates } from "./messaging/email_templates/index.ts";
 import { links } from "./messaging/links/index.ts";
 import { messages } from "./messaging/messages/index.ts";
 import { push } from "./messaging/push/index.ts";
+import { reminders } from "./messaging/reminders/index.ts";
 import { sms } from "./messaging/sms/index.ts";
 import { touch } from "./messaging/touch/index.ts";
 import { usersDomain } from "./people/users/index.ts";
@@ -38,4 +39,5 @@ export const domains: readonly Domain[] = [
   links,
   messages,
   touch,
+  reminders,
 ];

@@ -48,8 +48,13 @@ export class StatisticsCalendar {
     return monthOfDate(this.unixDate(time));
   }
 
-  /** The first instant of a local day. Found by search, because a day may begin at any offset and have 23 to 25 hours. */
+  /**
+   * The first instant of a local day. Mostly where the offset of that time says; around a change of clocks it is searched
+   * for, because a day may begin at any offset and have 23 to 25 hours, or not be there at all.
+   */
   startOf(unixDate: number): number {
+    const likely = unixDate * DAY - this.#offsetAt(unixDate * DAY);
+    if (this.unixDate(likely) === unixDate && this.unixDate(likely - 1) === unixDate - 1) return likely;
     let before = unixDate * DAY - 2 * DAY;
     let from = unixDate * DAY + 2 * DAY;
     while (from - before > 1) {

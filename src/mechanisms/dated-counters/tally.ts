@@ -12,6 +12,13 @@ export interface Counting {
     event: Event,
     ...options: EventOptions<Events[Event]>
   ): this;
+  /** Counts on a day that the caller chose, as reminders do with their own calendar date. */
+  incrOn<Events extends Readonly<Record<string, EventPlan>>, Event extends string & keyof Events>(
+    stats: DailyStats<Events>,
+    event: Event,
+    date: number,
+    ...options: EventOptions<Events[Event]>
+  ): this;
 }
 
 /** Places of one day's counters among the keys of the call. */
@@ -46,10 +53,10 @@ export class Tally {
 
   /** One item's block: how many operations, then for each its name, the counter's place, field and amount. */
   block(count: (counting: Counting) => void): (string | number)[] {
-    const block = new Block((stats, event, options) => {
+    const block = new Block((stats, event, options, date) => {
       const { by, extra } = amountOf(stats, event, options);
       if (by === 0) return;
-      const day = this.#dayOf(stats, dateOf(this.#ctx, this.#calendar, stats, options?.at));
+      const day = this.#dayOf(stats, date ?? dateOf(this.#ctx, this.#calendar, stats, options?.at));
       block.add("low", day.earliest, "", day.date);
       block.add("hincr", day.counts, event, by);
       if (extra !== undefined) block.add("xhincr", this.#breakdownOf(stats, day, event), extra, by);
@@ -88,10 +95,10 @@ type Options = { readonly at?: number; readonly by?: number; readonly extra?: st
 
 /** Equal operations are merged, so that a whole group may share one block. */
 class Block implements Counting {
-  readonly #count: (stats: DailyStats, event: string, options: Options) => void;
+  readonly #count: (stats: DailyStats, event: string, options: Options, date?: number) => void;
   readonly encoded: (string | number)[] = [0];
 
-  constructor(count: (stats: DailyStats, event: string, options: Options) => void) {
+  constructor(count: (stats: DailyStats, event: string, options: Options, date?: number) => void) {
     this.#count = count;
   }
 
@@ -101,6 +108,16 @@ class Block implements Counting {
     ...[options]: EventOptions<Events[Event]>
   ): this {
     this.#count(stats as unknown as DailyStats, event, options);
+    return this;
+  }
+
+  incrOn<Events extends Readonly<Record<string, EventPlan>>, Event extends string & keyof Events>(
+    stats: DailyStats<Events>,
+    event: Event,
+    date: number,
+    ...[options]: EventOptions<Events[Event]>
+  ): this {
+    this.#count(stats as unknown as DailyStats, event, options, date);
     return this;
   }
 

@@ -8,7 +8,7 @@ export {
   touchEntryOf,
   touchQueueLength,
 } from "./enqueue.ts";
-export { Callback, TOUCH_CHANNELS, type TouchChannel, TouchEntry } from "./entries.ts";
+export { Callback, METHOD_OF, TOUCH_CHANNELS, type TouchChannel, TouchEntry } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { DAILY_REMINDER } from "./installed.ts";
 export type { TouchPoint } from "./point.ts";

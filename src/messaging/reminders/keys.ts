@@ -1,0 +1,118 @@
+import { z } from "zod";
+import {
+  decimal,
+  expires,
+  family,
+  fields,
+  hash,
+  integer,
+  json,
+  list,
+  matching,
+  optional,
+  string,
+  text,
+  zset,
+} from "../../kernel/keyspace/index.ts";
+import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { TouchEntry } from "../touch/service.ts";
+
+/** A reminder of one registration for one local day. */
+export const QueuedReminder = z.strictObject({
+  uid: z.string().regex(/^crl_udr_[A-Za-z0-9_-]{1,128}$/),
+  unix_date: z.int().min(0).max(1_000_000),
+});
+export type QueuedReminder = z.output<typeof QueuedReminder>;
+export const queuedReminder = json(QueuedReminder, { canonical: true });
+
+export const Handover = z.object({ uid: z.string(), items: z.array(TouchEntry).min(1).max(500) });
+export const handover = json(Handover);
+
+const zone = matching(/^[A-Za-z0-9_+/-]{1,64}$/, "IANA timezone");
+
+const jobLock = (name: `daily_reminders:${string}_lock`, who: string) =>
+  string(name, ownerLock, { doc: `held by the one job that ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
+
+const report = <const Names extends readonly string[]>(names: Names) =>
+  fields({
+    started_at: optional(decimal),
+    finished_at: optional(decimal),
+    running_time: optional(decimal),
+    stop_reason: optional(text),
+    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
+      [Name in Names[number]]: ReturnType<typeof optional<number>>;
+    }),
+  });
+
+export const keys = family("daily_reminders", {
+  progress: hash(
+    "daily_reminders:progress:{tz}:{unix_date}",
+    fields({
+      start_time: optional(integer),
+      uid: optional(text),
+      finished: optional(matching(/^1$/, "`1`")),
+    }),
+    {
+      doc: "how far the times of one zone and day are assigned: the last registration, and whether it was the last of all",
+    },
+  ),
+  zones: zset("daily_reminders:progress:timezones:{unix_date}", zone, {
+    doc: "the zones that one day is gone through in",
+    score: "place in the order",
+  }),
+  earliest: string("daily_reminders:progress:earliest", integer, {
+    doc: "the earliest day that is not gone through in every zone",
+  }),
+  assignLock: jobLock("daily_reminders:assign_time_job_lock", "assigns times to reminders"),
+  queued: zset("daily_reminders:queued", queuedReminder, {
+    doc: "reminders with a time",
+    score: "unix time at which to send it",
+  }),
+  sendPurgatory: zset("daily_reminders:send_purgatory", queuedReminder, {
+    doc: "reminders that are being sent now",
+    score: "unix time at which to send it",
+  }),
+  sendLock: jobLock("daily_reminders:send_job_lock", "sends reminders"),
+  handover: list("daily_reminders:handover", handover, {
+    doc: "groups of touches that the room of touches is to take",
+    origin: "carillon",
+    secret: true,
+  }),
+  assignReport: hash(
+    "stats:daily_reminders:assign_time_job",
+    report([
+      "start_unix_date",
+      "end_unix_date",
+      "unique_timezones",
+      "pairs",
+      "queries",
+      "attempted",
+      "overdue",
+      "stale",
+      "sms_queued",
+      "push_queued",
+      "email_queued",
+    ]),
+    {
+      doc: "what the last run of assigning times did",
+      report: { runner: "runners.daily_reminders.assign_time", unit: "milliseconds" },
+    },
+  ),
+  sendReport: hash(
+    "stats:daily_reminders:send_job",
+    report(["attempted", "lost", "stale", "links", "sms", "push", "email"]),
+    {
+      doc: "what the last run of sending reminders did",
+      report: { runner: "runners.daily_reminders.send", unit: "milliseconds" },
+    },
+  ),
+});
+
+/** Counted together with contact methods, in the transactions that change who can be reached. */
+export const countKeys = family("contacts", {
+  counts: hash(
+    "daily_reminders:counts",
+    fields({ email: optional(integer), sms: optional(integer), push: optional(integer) }),
+    { doc: "how many people get reminders, by channel" },
+  ),
+});
