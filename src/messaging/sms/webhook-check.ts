@@ -42,10 +42,15 @@ export function checkWebhook(config: Config, { headers, body, path }: ReceivedWe
   if (!fields) return refuse("body_parse_error");
   const authToken = config.get(smsSettings.twilioAuthToken) ?? simulatedToken(config);
   // Without an address of our own, the one we were called by: who forges it still lacks the token.
-  const publicUrl = config.get(settings.publicUrl) ?? `http://${headers.host ?? "localhost"}`;
-  if (!authToken || !URL.canParse(publicUrl)) return refuse("signature_invalid");
+  const publicUrl = config.get(settings.publicUrl) ?? addressedAs(headers.host);
+  if (!authToken || publicUrl === undefined) return refuse("signature_invalid");
   const signed = verifyTwilioSignature(authToken, signature, { publicUrl, path, fields: Object.entries(fields) });
   return signed ? { ok: true, fields } : refuse("signature_invalid");
+}
+
+function addressedAs(host = "localhost"): string | undefined {
+  const address = `http://${host}`;
+  return URL.canParse(address) ? address : undefined;
 }
 
 /** What the simulated provider signs with, where it stands in for a real one. */
@@ -57,5 +62,6 @@ function simulatedToken(config: Config): string | undefined {
 function fieldsOf(body: Buffer): Fields | undefined {
   if (!isUtf8(body)) return undefined;
   const fields = parse(body.toString("utf8"), "&", "=", { maxKeys: 0 });
-  return Object.values(fields).every((value) => typeof value === "string") ? (fields as Fields) : undefined;
+  for (const name of Object.keys(fields)) if (typeof fields[name] !== "string") return undefined;
+  return fields as Fields;
 }
