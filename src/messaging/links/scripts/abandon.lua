@@ -8,15 +8,15 @@
 -- ARGV   1 ...items    for each day its date and first instant; then the codes
 -- Reply  for each code `abandoned`, `already_persisting` or `dne`
 -- Crash  before: the callback runs again. After: a repeat finds nothing.
-local buffer, to_persist, purgatory, earliest, first_day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], 1
-local day_keys = { unpack(KEYS, 5) }
+local buffer, to_persist, purgatory, earliest = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local day_keys, items, first_day = { unpack(KEYS, 5) }, ARGV, 1
 
 -- include: counts.fragment.lua
 -- include: forget.fragment.lua
 
 local outcomes = {}
-for at = first_item, #ARGV do
-  local code = ARGV[at]
+for at = first_item, #items do
+  local code = items[at]
   local held = redis.call('HMGET', buffer .. ':' .. code, 'page_identifier', 'created_at')
   local outcome = 'abandoned'
   if redis.call('ZSCORE', to_persist, code) or redis.call('ZSCORE', purgatory, code) then

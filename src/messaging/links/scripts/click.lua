@@ -20,9 +20,9 @@
 -- Crash  before: nothing is kept and nobody is answered. After: repeating it is seen by the uid of the click.
 local buffer, purgatory, delayed = KEYS[1], KEYS[2], KEYS[3]
 local signed_out, warning, earliest, names = KEYS[4], KEYS[5], KEYS[6], KEYS
-local days, limit, windows, delayed_due = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, ARGV[4]
-for window in string.gmatch(ARGV[3], '%d+') do windows[#windows + 1] = window end
-local day_keys, first_day = { unpack(names, 7, 6 + days) }, 5
+local days, limit, window_list, delayed_due, items = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV
+local day_keys, first_day, windows = { unpack(names, 7, 6 + days) }, 5, {}
+for window in string.gmatch(window_list, '%d+') do windows[#windows + 1] = window end
 
 -- include: counts.fragment.lua
 
@@ -130,11 +130,11 @@ local function take(use, code_limit, robots)
 end
 
 local replies, place = {}, 6 + days
-for at = first_item, #ARGV, 12 do
+for at = first_item, #items, 12 do
   local use = {
-    kind = ARGV[at], code = ARGV[at + 1], signed_in = ARGV[at + 2] == '1', known = ARGV[at + 3] == '1',
-    limited = ARGV[at + 4] == '1', uid = ARGV[at + 5], time = ARGV[at + 6], parent = ARGV[at + 7],
-    visitor = ARGV[at + 8], user = ARGV[at + 9], raw = ARGV[at + 10], page = ARGV[at + 11],
+    kind = items[at], code = items[at + 1], signed_in = items[at + 2] == '1', known = items[at + 3] == '1',
+    limited = items[at + 4] == '1', uid = items[at + 5], time = items[at + 6], parent = items[at + 7],
+    visitor = items[at + 8], user = items[at + 9], raw = items[at + 10], page = items[at + 11],
   }
   local flat = redis.call('HGETALL', buffer .. ':' .. use.code)
   use.link, use.waiting = {}, #flat > 0

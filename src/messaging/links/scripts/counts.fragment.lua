@@ -1,9 +1,9 @@
--- counts (fragment): what a call counts, merged and written once at its end. Uses the locals earliest, day_keys and
+-- counts (fragment): what a call counts, merged and written once at its end. Uses the locals earliest, day_keys, items and
 -- first_day of the including script: day_keys holds the hash of each open day, the newest first; from first_day on the
--- arguments name the date and the first instant of each.
+-- items name the date and the first instant of each.
 local dates, starts, first_item = {}, {}, first_day
 for _ = 1, #day_keys do
-  dates[#dates + 1], starts[#starts + 1] = tonumber(ARGV[first_item]), tonumber(ARGV[first_item + 1])
+  dates[#dates + 1], starts[#starts + 1] = tonumber(items[first_item]), tonumber(items[first_item + 1])
   first_item = first_item + 2
 end
 

@@ -7,20 +7,19 @@
 --                      to be counted, and 16 arguments: the fields of its hash and their values in turn
 -- Reply  1 or 0 for each link: made, or the code is taken
 -- Crash  before: nothing is there. After: links that no message names; the search for leaks clears them away.
-local buffer, earliest, first_day = KEYS[1], KEYS[2], 1
-local day_keys = { unpack(KEYS, 3) }
+local buffer, earliest, day_keys, items, first_day = KEYS[1], KEYS[2], { unpack(KEYS, 3) }, ARGV, 1
 
 -- include: counts.fragment.lua
 
 local made = {}
-for at = first_item, #ARGV, 19 do
-  local code, created_at = ARGV[at], ARGV[at + 1]
+for at = first_item, #items, 19 do
+  local code, created_at = items[at], items[at + 1]
   local key = buffer .. ':' .. code
   local free = not redis.call('ZSCORE', buffer, code) and redis.call('EXISTS', key) == 0
   if free then
     redis.call('ZADD', buffer, created_at, code)
-    redis.call('HSET', key, unpack(ARGV, at + 3, at + 18))
-    if ARGV[at + 2] == '1' then count(day_of(created_at), 'created') end
+    redis.call('HSET', key, unpack(items, at + 3, at + 18))
+    if items[at + 2] == '1' then count(day_of(created_at), 'created') end
   end
   made[#made + 1] = free and 1 or 0
 end

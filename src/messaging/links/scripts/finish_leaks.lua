@@ -9,15 +9,15 @@
 --                      `abandoned` or `duplicate`
 -- Reply  1 or 0 for each link: it left, or it changed and is to be read again
 -- Crash  before: the next search finds them again, and SQL has their rows already. After: they are gone.
-local buffer, to_persist, purgatory, earliest, first_day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], 1
-local day_keys = { unpack(KEYS, 5) }
+local buffer, to_persist, purgatory, earliest = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local day_keys, items, first_day = { unpack(KEYS, 5) }, ARGV, 1
 
 -- include: counts.fragment.lua
 -- include: forget.fragment.lua
 
 local left = {}
-for at = first_item, #ARGV, 3 do
-  local code, seen, outcome = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
+for at = first_item, #items, 3 do
+  local code, seen, outcome = items[at], tonumber(items[at + 1]), items[at + 2]
   local waits = redis.call('ZSCORE', buffer, code) and not redis.call('ZSCORE', purgatory, code)
   local same = waits and redis.call('LLEN', buffer .. ':clicks:' .. code) == seen
   if same then

@@ -10,14 +10,13 @@
 -- Reply  for each code `queued`, `duplicated` or `dropped`
 -- Crash  before: the callback runs again. After: a repeat is a duplicate.
 local buffer, to_persist, purgatory, earliest = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local due, first_day = ARGV[1], 2
-local day_keys = { unpack(KEYS, 5) }
+local day_keys, due, items, first_day = { unpack(KEYS, 5) }, ARGV[1], ARGV, 2
 
 -- include: counts.fragment.lua
 
 local outcomes = {}
-for at = first_item, #ARGV do
-  local code = ARGV[at]
+for at = first_item, #items do
+  local code = items[at]
   local held = redis.call('HMGET', buffer .. ':' .. code, 'page_identifier', 'created_at')
   local page, outcome = held[1] or 'unknown', 'queued'
   if redis.call('ZSCORE', to_persist, code) or redis.call('ZSCORE', purgatory, code) then
