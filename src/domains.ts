@@ -7,6 +7,7 @@ import { jobs } from "./infrastructure/jobs/index.ts";
 import { operations } from "./infrastructure/operations/index.ts";
 import { sandbox } from "./infrastructure/sandbox/index.ts";
 import { signingKeys } from "./infrastructure/signing_keys/index.ts";
+import { webhooks } from "./infrastructure/webhooks/index.ts";
 import { statisticsDomain } from "./insight/statistics/index.ts";
 import { contacts } from "./messaging/contacts/index.ts";
 import { email } from "./messaging/email/index.ts";
@@ -31,6 +32,7 @@ export const domains: readonly Domain[] = [
   signingKeys,
   sandbox,
   statisticsDomain(() => domains),
+  webhooks,
   contacts,
   sms,
   emailTemplates,
