@@ -17,22 +17,26 @@ export interface Destination {
 
 type Row = { readonly user_id: number; readonly sub: string } & Destination;
 
-const REACHABLE: Readonly<Record<Channel, RawBuilder<unknown>>> = {
-  email: sql`
+/**
+ * The usable addresses of some people. Whose is asked inside, where only their rows are read: around it, the planner may
+ * sort the addresses of everybody first.
+ */
+const REACHABLE: Readonly<Record<Channel, (whose: RawBuilder<unknown>) => RawBuilder<unknown>>> = {
+  email: (whose) => sql`
     select distinct on (method.user_id, lower(method.email)) method.id, method.user_id, method.uid,
       method.email as address, null::text as platform
     from user_email_addresses as method
-    where method.verified and method.receives_notifications and not exists (
+    where method.user_id ${whose} and method.verified and method.receives_notifications and not exists (
       select 1 from suppressed_emails as held where lower(held.email_address) = lower(method.email))
     order by method.user_id, lower(method.email), method.id`,
-  phone: sql`
+  phone: (whose) => sql`
     select method.id, method.user_id, method.uid, method.phone_number as address, null::text as platform
     from user_phone_numbers as method
-    where method.verified and method.receives_notifications and not exists (
+    where method.user_id ${whose} and method.verified and method.receives_notifications and not exists (
       select 1 from suppressed_phone_numbers as held where held.phone_number = method.phone_number)`,
-  push: sql`
+  push: (whose) => sql`
     select method.id, method.user_id, method.uid, method.token as address, method.platform
-    from user_push_tokens as method where method.receives_notifications`,
+    from user_push_tokens as method where method.user_id ${whose} and method.receives_notifications`,
 };
 
 /** For messages of a list: addresses whose owners left it are no destinations. */
@@ -56,13 +60,16 @@ export async function destinationsOf(
   const found = new Map<string, Destination[]>();
   if (subs.length === 0) return found;
   const { rows } = await sql<Row>`
-    select users.sub, method.uid, method.address, method.platform from users
-    join lateral (select * from (${REACHABLE[channel]}) as usable
-      where usable.user_id = users.id and ${onList(options)}) as method on true
-    where users.sub = any(${[...subs]}::text[]) order by users.id, method.id`.execute(ctx.sql.tables());
+    with asked as materialized (select id, sub from users where sub = any(${[...subs]}::text[]))
+    select asked.sub, usable.uid, usable.address, usable.platform
+    from (${REACHABLE[channel](sql`= any(array(select id from asked))`)}) as usable
+    join asked on asked.id = usable.user_id
+    where ${onList(options)} order by asked.id, usable.id`.execute(ctx.sql.tables());
   for (const { sub, uid, address, platform } of rows) {
     const destination = platform ? { uid, address, platform } : { uid, address };
-    found.set(sub, [...(found.get(sub) ?? []), destination]);
+    const known = found.get(sub);
+    if (known) known.push(destination);
+    else found.set(sub, [destination]);
   }
   return found;
 }
@@ -76,15 +83,14 @@ export async function reachableAmong(
 ): Promise<ReadonlySet<number>> {
   if (userIds.length === 0) return new Set();
   const { rows } = await sql<{ user_id: number }>`
-    select distinct usable.user_id from (${REACHABLE[channel]}) as usable
-    where usable.user_id = any(${[...userIds]}::bigint[]) and ${onList(options)}`.execute(db);
+    select distinct usable.user_id
+    from (${REACHABLE[channel](sql`= any(${[...userIds]}::bigint[])`)}) as usable where ${onList(options)}`.execute(db);
   return new Set(rows.map(({ user_id }) => user_id));
 }
 
 /** The channels on which this user has a destination, with one query. */
 export async function reachableChannels(ctx: Pick<Context, "sql">, sub: string): Promise<readonly Channel[]> {
-  const has = (channel: Channel) =>
-    sql`exists (select 1 from (${REACHABLE[channel]}) as usable where usable.user_id = users.id)`;
+  const has = (channel: Channel) => sql`exists (select 1 from (${REACHABLE[channel](sql`= users.id`)}) as usable)`;
   const { rows } = await sql<{ channel: Channel }>`
     select asked.channel from users, lateral (values
       ('email', ${has("email")}), ('phone', ${has("phone")}), ('push', ${has("push")})

@@ -1,0 +1,139 @@
+import type { Domain } from "../src/domain.ts";
+import { migrationsOf } from "../src/domain.ts";
+import { domains } from "../src/domains.ts";
+import { settings as accessSettings } from "../src/infrastructure/access/settings.ts";
+import type { JobContext } from "../src/jobs/context.ts";
+import { type AnyRunner, type Context, JobQueue, RecurringSet } from "../src/jobs/index.ts";
+import { AlertRecorder } from "../src/kernel/alerts.ts";
+import { type Clock, systemClock } from "../src/kernel/clock.ts";
+import { Config, type Setting } from "../src/kernel/config.ts";
+import { Catalogue } from "../src/kernel/keyspace/index.ts";
+import { silentLog } from "../src/kernel/log.ts";
+import { Metrics } from "../src/kernel/metrics.ts";
+import { type RedisConnection, Subscriber } from "../src/kernel/redis/index.ts";
+import { migrate, openSql, type Sql } from "../src/kernel/sql/index.ts";
+import { Locks } from "../src/mechanisms/lock/index.ts";
+import type { Providers } from "../src/providers/index.ts";
+import { findPostgres, startPostgres } from "../test/harness/postgres.ts";
+
+type Settings = readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
+
+export interface Engine {
+  readonly name: "PGlite" | "Postgres";
+  readonly sql: Sql;
+  /** Where a server answers, for another process. */
+  readonly url?: string;
+  /** Statements that were sent since the engine was opened. */
+  statements(): number;
+  close(): Promise<void>;
+}
+
+/** The SQL engines at hand: the embedded one always, a server of our own where one is installed. */
+export const ENGINES: readonly Engine["name"][] = findPostgres() ? ["PGlite", "Postgres"] : ["PGlite"];
+
+/** An engine of this benchmark's own with every table of the house. */
+export async function openEngine(name: Engine["name"], rooms: readonly Domain[] = domains): Promise<Engine> {
+  const server = name === "Postgres" ? await startPostgres(findPostgres()!) : undefined;
+  const sql = await openSql(server ? { kind: "postgres", url: server.url } : { kind: "memory" });
+  await migrate(sql, rooms.flatMap(migrationsOf));
+  const statements = countStatements(sql);
+  return {
+    name,
+    sql,
+    ...(server ? { url: server.url } : {}),
+    statements,
+    async close() {
+      await sql.close();
+      await server?.stop();
+    },
+  };
+}
+
+/** Counts what the query builder sends; both engines are asked through it. */
+function countStatements(sql: Sql): () => number {
+  let count = 0;
+  const executor = sql.tables<never>().getExecutor();
+  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(executor)) as {
+    executeQuery(...args: unknown[]): unknown;
+  };
+  const execute = prototype.executeQuery;
+  prototype.executeQuery = function (this: unknown, ...args: unknown[]) {
+    count += 1;
+    return execute.apply(this, args);
+  };
+  return () => count;
+}
+
+export interface Surroundings {
+  readonly redis: RedisConnection;
+  readonly sql: Sql;
+  readonly rooms?: readonly Domain[];
+  readonly clock?: Clock;
+  readonly settings?: Settings;
+}
+
+export type BenchContext = Context & { readonly alerts: AlertRecorder };
+
+/** What services and jobs see, without workers and providers: whoever measures a job runs it itself. */
+export function furnish({
+  redis,
+  sql,
+  rooms = domains,
+  clock = systemClock,
+  settings = [],
+}: Surroundings): BenchContext {
+  const base = {
+    clock,
+    config: new Config([]).with(
+      [accessSettings.rootSecret, "a root secret for measuring, long enough"],
+      ...(settings as []),
+    ),
+    log: silentLog,
+    alerts: new AlertRecorder(),
+    metrics: new Metrics(),
+    redis,
+    cacheRedis: redis,
+    subscriber: new Subscriber(redis, clock),
+    sql,
+    hostname: "jobs-bench-1",
+  };
+  const runners = rooms.flatMap((room) => room.runners ?? []);
+  const recurring = new RecurringSet(
+    rooms.flatMap((room) => room.recurring ?? []),
+    "UTC",
+  );
+  const jobs = new JobQueue(base, { runners, recurring });
+  return { ...base, jobs, locks: new Locks(base), catalogue: new Catalogue(rooms), providers: {} as Providers };
+}
+
+/** Runs a job to its end as a worker would; nobody stops it. */
+export async function runJob(ctx: Context, runner: AnyRunner): Promise<void> {
+  const job: JobContext = {
+    ...ctx,
+    job: { name: runner.name, uid: undefined, jobUid: undefined, queuedAt: 0, attempt: 0, deliveries: 0, bounces: 0 },
+    signal: new AbortController().signal,
+    shuttingDown: () => false,
+    sleep: (seconds) => ctx.clock.sleep(seconds),
+    budget: { exhausted: () => false },
+    progress: async () => {},
+    bounce: () => new Error("bounce"),
+  };
+  await runner.run!(job, {} as never);
+}
+
+/** Counts the commands and scripts that a connection sends. */
+export function countCommands({ commands }: RedisConnection): () => number {
+  let count = 0;
+  const send = commands.sendCommand.bind(commands);
+  commands.sendCommand = ((command: Parameters<typeof send>[0], stream?: never) => {
+    count += 1;
+    return send(command, stream);
+  }) as typeof commands.sendCommand;
+  return () => count;
+}
+
+/** Seconds of processor time that this process has used. */
+export function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
