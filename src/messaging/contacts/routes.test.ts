@@ -200,6 +200,29 @@ describe("what administrators do", () => {
       expect(outcome(await admin("DELETE", path))).toEqual([404, "suppression_not_found"]);
     });
 
+  test("an application tells which addresses it knows, and what their owner decided since stays", async () => {
+    const path = "/api/1/admin/users/ada/contact_methods";
+    const known = (verified: boolean) => ({
+      emails: [{ email: "ada@example.com", verified }],
+      phones: [{ phone_number: "+1 415 555 0132", verified, receives_notifications: true }],
+    });
+    expect((await admin("POST", path, known(false))).json()).toMatchObject({
+      emails: [{ value: "ada@example.com", verified: false, receives_notifications: true }],
+      phones: [{ value: "+14155550132", verified: false, receives_notifications: true }],
+    });
+    const { uid } = (await mine("ada")).phones[0];
+    await as("ada", "POST", `/api/1/users/me/contact_methods/${uid}/notifications`, { enabled: false });
+    await admin("POST", path, known(true));
+    expect((await admin("POST", path, known(false))).json()).toMatchObject({
+      emails: [{ verified: true }],
+      phones: [{ uid, verified: true, receives_notifications: false }],
+    });
+    const wrong = { phones: [{ phone_number: "911", verified: true, receives_notifications: true }] };
+    expect(outcome(await admin("POST", path, wrong))).toEqual([422, "invalid_phone_number"]);
+    expect(outcome(await admin("POST", path.replace("ada", "nobody"), known(true)))).toEqual([404, "user_not_found"]);
+    expect(outcome(await as("ada", "POST", path, known(true)))).toEqual([403, "not_allowed"]);
+  });
+
   test("support sees how a person can be reached, and what happened to it, page by page", async () => {
     await addEmails(server.ctx, [
       { userSub: "ada", email: "a@example.com", verified: true, cause: "identity" },

@@ -3,12 +3,13 @@ import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
 import { getUser, errors as userErrors } from "../../people/users/service.ts";
-import { addOwnEmail } from "./addresses.ts";
+import { addEmails, addOwnEmail, addPhones } from "./addresses.ts";
 import { EmailAddress } from "./email-address.ts";
 import { errors } from "./errors.ts";
 import { createPushToken } from "./jobs.ts";
 import { contactMethodLog, contactMethodsOf } from "./listing.ts";
 import { CONTACT_UID, disablePushToken, removeContactMethods, switchNotifications } from "./notifications.ts";
+import { parsePhoneNumber } from "./phone-number.ts";
 import { PUSH_TOKEN } from "./push-tokens.ts";
 import { Cursor, pageOf, suppressionRoutes } from "./suppression-routes.ts";
 import { CHANNELS, LOG_ACTIONS, PLATFORMS } from "./tables.ts";
@@ -156,6 +157,54 @@ export const routes: readonly Route<Context>[] = [
     async handle(ctx, { params }) {
       await requireUser(ctx, params.sub);
       return { status: 200, body: await contactMethodsOf(ctx, params.sub) };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/users/{sub}/contact_methods",
+    access: "admin",
+    summary: "Say how a user can be reached",
+    description:
+      "For addresses that your application knows, and has verified if you say so. What is known already stays as its owner left it, and can only become verified.",
+    schemas: {
+      params: WithSub,
+      body: z.strictObject({
+        emails: z
+          .array(z.strictObject({ email: EmailAddress, verified: z.boolean() }))
+          .max(20)
+          .default([]),
+        phones: z
+          .array(
+            z.strictObject({
+              phone_number: z
+                .string()
+                .min(1)
+                .max(64)
+                .meta({ description: "With the code of its country: +1 415 555 0132" }),
+              verified: z.boolean(),
+              receives_notifications: z.boolean().meta({ description: "Whether the person wants texts at it" }),
+            }),
+          )
+          .max(20)
+          .default([]),
+      }),
+    },
+    responses: { 200: ContactMethods },
+    async handle(ctx, { params: { sub: userSub }, body }) {
+      const phones = body.phones.map(({ phone_number, verified, receives_notifications }) => ({
+        userSub,
+        verified,
+        phoneNumber: parsePhoneNumber(ctx, phone_number),
+        receivesNotifications: receives_notifications,
+        cause: "migration" as const,
+      }));
+      await requireUser(ctx, userSub);
+      await addEmails(
+        ctx,
+        body.emails.map((address) => ({ ...address, userSub, cause: "migration" })),
+      );
+      await addPhones(ctx, phones);
+      return { status: 200, body: await contactMethodsOf(ctx, userSub) };
     },
   }),
   route({
