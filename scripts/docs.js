@@ -1,4 +1,5 @@
-// npm run docs: writes what docs/ takes from elsewhere: pages from declarations, code from examples, tables from benchmarks.
+// npm run docs: writes what docs/ takes from elsewhere: pages from declarations, code from examples, tables from benchmarks;
+// and the types of the client, from the description of the routes.
 // --check only compares, and fails when something is stale.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,7 +24,8 @@ try {
   await installPackages();
   await build();
   const { references } = await import("../dist/surfaces/cli/references.js");
-  const stale = references().filter(({ path, text }) => present(join(root, path)) !== text);
+  const { clientSchema } = await import("../dist/surfaces/cli/reference-client.js");
+  const stale = [...references(), await clientSchema()].filter(({ path, text }) => present(join(root, path)) !== text);
   if (checkOnly && stale.length > 0)
     throw new StepFailed(`Out of date: ${stale.map(({ path }) => path).join(", ")}. Run \`npm run docs\` and commit.`);
   for (const { path, text } of stale) {

@@ -1,4 +1,4 @@
-import type { LightMyRequestResponse } from "fastify";
+import type { FastifyInstance, LightMyRequestResponse } from "fastify";
 import { sql } from "kysely";
 import { type Domain, migrationsOf } from "../../src/domain.ts";
 import { access } from "../../src/infrastructure/access/index.ts";
@@ -30,6 +30,10 @@ export interface RoomsPlan {
   readonly providers?: (ctx: KernelContext) => Partial<Providers>;
   /** Unix time at which the virtual clock starts. */
   readonly start?: number;
+  /** Virtual seconds after which keys notice that time passed; more is faster for long stories. */
+  readonly ttlGrain?: number;
+  /** A port of this machine, for houses that are called over the wire too. */
+  readonly port?: number;
 }
 
 export interface ProcessPlan extends Partial<Pick<KernelContext, "redis" | "sql" | "clock">> {
@@ -44,13 +48,17 @@ export interface Counts {
 /** Rooms over real engines and a virtual clock, called as workers and the server call them. */
 export interface RoomsHouse {
   readonly base: TestContext;
+  /** The server itself, for tests that go through a socket. */
+  readonly app: FastifyInstance;
+  /** An admin token that works. */
+  readonly admin: string;
   readonly ctx: Context & { readonly alerts: AlertRecorder };
   /** The same house as another process has it: perhaps a mortal one, or with other settings. */
   process(plan?: ProcessPlan): RoomsHouse["ctx"];
   /** Runs a job as a worker would, to its end. */
   run(runner: AnyRunner, around?: RoomsHouse["ctx"], kwargs?: object): Promise<void>;
   /** Runs the jobs that wait, and those that they queue, until none does; answers their names in order. */
-  work(around?: RoomsHouse["ctx"]): Promise<readonly string[]>;
+  work(around?: RoomsHouse["ctx"], without?: readonly string[]): Promise<readonly string[]>;
   /** The same, and these are thrown away. */
   workWithout(...names: string[]): Promise<readonly string[]>;
   call(method: string, path: string, call?: CallOptions): Promise<LightMyRequestResponse>;
@@ -73,7 +81,11 @@ export interface CallOptions {
 }
 
 export async function openRooms(plan: RoomsPlan): Promise<RoomsHouse> {
-  const base = await openTestContext({ sql: true, ...(plan.start === undefined ? {} : { start: plan.start }) });
+  const base = await openTestContext({
+    sql: true,
+    ...(plan.start === undefined ? {} : { start: plan.start }),
+    ...(plan.ttlGrain === undefined ? {} : { ttlGrain: plan.ttlGrain }),
+  });
   const rooms: Domain[] = [usersDomain(() => rooms), access, operations, ...plan.rooms];
   await migrate(base.sql, rooms.flatMap(migrationsOf));
   const runners = rooms.flatMap((room) => room.runners ?? []);
@@ -102,6 +114,7 @@ export async function openRooms(plan: RoomsPlan): Promise<RoomsHouse> {
 
   const ctx = process();
   const app = await buildServer(ctx, rooms);
+  if (plan.port !== undefined) await app.listen({ host: "127.0.0.1", port: plan.port });
   const { token: admin } = await createAdminToken(ctx, { label: "test" });
   const { commands, topology } = base.redis;
   const query = async <T>(text: string) => (await sql.raw<T>(text).execute(base.sql.tables())).rows;
@@ -151,11 +164,13 @@ export async function openRooms(plan: RoomsPlan): Promise<RoomsHouse> {
 
   return {
     base,
+    app,
+    admin,
     ctx,
     process,
     call,
     query,
-    work: (around = ctx) => workOff(around, new Set()),
+    work: (around = ctx, without = []) => workOff(around, new Set(without)),
     workWithout: (...names) => workOff(ctx, new Set(names)),
     async run(runner, around = ctx, kwargs = {}) {
       const job = jobContext(around, runner.name);

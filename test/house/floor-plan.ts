@@ -1,7 +1,11 @@
 import { filesIn, importsOf, read } from "./repository.ts";
 
-/** The floors from the ground up; imports may only point down or stay on their floor. */
+/**
+ * The floors from the ground up; imports may only point down or stay on their floor. The client stands below all of them:
+ * it runs elsewhere, so it has nothing of the house but the generated types of its routes.
+ */
 export const FLOORS = [
+  "client",
   "kernel",
   "mechanisms",
   "providers",
@@ -15,7 +19,7 @@ export const FLOORS = [
 export type Floor = (typeof FLOORS)[number];
 
 /** Folders of src that are floors by themselves; every other folder holds rooms. */
-const FLOOR_FOLDERS = new Set(["kernel", "mechanisms", "providers", "sandbox", "jobs", "surfaces"]);
+const FLOOR_FOLDERS = new Set(["client", "kernel", "mechanisms", "providers", "sandbox", "jobs", "surfaces"]);
 
 export function floorOf(file: string): Floor | undefined {
   const [source, first, ...rest] = file.split("/");

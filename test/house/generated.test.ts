@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { domains } from "../../src/domains.ts";
 import { planOf } from "../../src/kernel/keyspace/index.ts";
+import { clientSchema } from "../../src/surfaces/cli/reference-client.ts";
 import { references } from "../../src/surfaces/cli/references.ts";
 import { catalogue } from "../../src/surfaces/house.ts";
 import { allSettings } from "../../src/surfaces/settings.ts";
@@ -10,16 +11,22 @@ import { expectNone, filesIn, isTest, read, readIfThere, root } from "./reposito
 
 test("the pages of the handbook that come from declarations are up to date", () => {
   expect(references().map(({ path }) => path)).toEqual(["docs/keys.md", "docs/configuration.md", "docs/errors.md"]);
-  const stale = references().flatMap(({ path, text }) => {
-    const present = readIfThere(path);
-    if (present === text) return [];
-    if (present === undefined) return [`${path} is missing`];
-    const [wanted, found] = [text.split("\n"), present.split("\n")];
-    const at = wanted.findIndex((line, index) => line !== found[index]);
-    return [`${path}:${at + 1} should say: ${wanted[at] ?? "(nothing)"}`];
-  });
-  expectNone("Run `npm run docs` and commit what it writes:", stale);
+  expectNone("Run `npm run docs` and commit what it writes:", references().flatMap(staleness));
 });
+
+test("the types of the client are those of the routes", async () => {
+  expectNone("Run `npm run docs` and commit what it writes:", staleness(await clientSchema()));
+});
+
+/** Where a generated file is not what it should be, if anywhere. */
+function staleness({ path, text }: { readonly path: string; readonly text: string }): string[] {
+  const present = readIfThere(path);
+  if (present === text) return [];
+  if (present === undefined) return [`${path} is missing`];
+  const [wanted, found] = [text.split("\n"), present.split("\n")];
+  const at = wanted.findIndex((line, index) => line !== found[index]);
+  return [`${path}:${at + 1} should say: ${wanted[at] ?? "(nothing)"}`];
+}
 
 test("docs/errors.md has every error that src declares", () => {
   const page = references().find(({ path }) => path === "docs/errors.md")?.text ?? "";

@@ -22,6 +22,7 @@ const everything = [...filesInRoot(), ...filesIn("src", "test", "bench", "script
 /** Who may ask the platform for the time or set a timer, and why. */
 const CLOCKS = new Map([
   ["src/kernel/clock.ts", "is the clock"],
+  ["src/client/patience.ts", "runs in applications, which have no clock of ours; tests give it a wait of their own"],
   ["src/kernel/redis/managed.ts", "waits for a child process, which knows no virtual time"],
   [
     "src/jobs/heartbeat-thread.mjs",

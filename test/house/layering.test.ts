@@ -18,6 +18,21 @@ test("imports point down the floors of the house", () => {
   expectNone(`Imports may only point down: ${FLOORS.join(" <- ")}. Move what is shared to a lower floor:`, faults);
 });
 
+test("the client needs nothing but the platform, and the server does not need the client", () => {
+  const inside = (file: string) => floorOf(file) === "client";
+  const packages = filesIn("src/client")
+    .filter((file) => !isTest(file))
+    .flatMap((file) =>
+      importsOf(file).flatMap(({ specifier, target }) =>
+        target === undefined ? [`${file} imports ${specifier}`] : [],
+      ),
+    );
+  const crossing = arrows
+    .filter(({ file, target }) => inside(file) !== inside(target))
+    .map(({ file, target }) => `${file} imports ${target}`);
+  expectNone("The client runs in browsers, without the server and without packages:", [...packages, ...crossing]);
+});
+
 test("a room uses another room through its service only", () => {
   const faults = arrows.flatMap(({ file, target }) => {
     const [from, to] = [roomOf(file), roomOf(target)];

@@ -6,6 +6,8 @@ import { expectNone, filesIn, importsOf, isTest, read } from "./repository.ts";
 const DOORS = ["index", "keys", "service", "jobs", "routes", "stats", "tables", "invariants", "errors", "settings"];
 const NOTHING_NAMES = /^(utils?|helpers?|common|misc|types?|shared|lib|constants|interfaces)$/;
 const LONGEST = 450;
+/** Nobody reads these from top to bottom. */
+const GENERATED = new Set(["src/client/schema.ts"]);
 
 const sources = filesIn("src", "test", "bench", "scripts").filter((file) => !file.includes("/results/"));
 
@@ -67,7 +69,7 @@ test("no file or folder is named for nothing in particular", () => {
 
 test(`no file is longer than ${LONGEST} lines`, () => {
   const faults = sources
-    .filter((file) => /\.(ts|tsx|mjs|js|lua)$/.test(file))
+    .filter((file) => /\.(ts|tsx|mjs|js|lua)$/.test(file) && !GENERATED.has(file))
     .map((file) => ({ file, lines: read(file).split("\n").length - 1 }))
     .filter(({ lines }) => lines > LONGEST)
     .map(({ file, lines }) => `${file}: ${lines} lines`);

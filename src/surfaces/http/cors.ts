@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
-const REQUEST_HEADERS = "authorization, content-type, x-request-id";
+const REQUEST_HEADERS = "authorization, content-type, x-request-id, idempotency-key, visitor";
 const SHOWN_HEADERS = "x-request-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset";
 const PREFLIGHT_SECONDS = "600";
 

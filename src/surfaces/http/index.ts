@@ -1,3 +1,4 @@
+export { type OpenApiDocument, openApiDocument } from "./document.ts";
 export { errors as httpErrors } from "./errors.ts";
 export { CLOSE_GRACE, closeServer, type ListenPlan, listen } from "./listen.ts";
 export { LIVE_PATH, type LiveGateway } from "./live.ts";
