@@ -12,5 +12,6 @@ export {
 export type { Attempt } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { decideFailures, handleFailures, type Verdict } from "./policy.ts";
+export { settings as emailSettings } from "./settings.ts";
 export { readToken, type UnsubscribeWish, unsubscribeUrl } from "./unsubscribe-token.ts";
 export { whereIs } from "./where.ts";

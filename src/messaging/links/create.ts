@@ -71,10 +71,18 @@ export async function createLinks(ctx: CreateContext, links: readonly NewLink[])
       refused.push(...(await place(ctx, waiting.slice(start, start + GROUP))));
     waiting = refused;
   }
-  return attempts.map(({ link: { uid, touch_uid }, code }) => {
-    const url = atRoot(ctx, `/l/${code}`);
-    return { uid, code, touchUid: touch_uid, url, shortUrl: url.replace(/^https:\/\//, "") };
-  });
+  return attempts.map(({ link: { uid, touch_uid }, code }) => ({
+    uid,
+    code,
+    touchUid: touch_uid,
+    ...addressesOf(ctx, code),
+  }));
+}
+
+/** Where a link is found; the short form is for text messages. */
+export function addressesOf(ctx: Pick<Context, "config">, code: string): Pick<CreatedLink, "url" | "shortUrl"> {
+  const url = atRoot(ctx, `/l/${code}`);
+  return { url, shortUrl: url.replace(/^https:\/\//, "") };
 }
 
 /** Tries each once; answers those whose code was taken. */

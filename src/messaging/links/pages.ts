@@ -83,6 +83,9 @@ definePreview({
   tags: (ctx, { list }) => ({ ...standard.tags(ctx, {}), title: "Unsubscribe", description: `Get no more ${list}.` }),
 });
 
+/** Null characters and halves of characters, as JSON writes them; SQL takes neither. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i;
+
 /** Refuses what could not be opened later. */
 export function checkTarget(target: LinkTarget): void {
   const page = pages.get(target.page_identifier);
@@ -93,6 +96,8 @@ export function checkTarget(target: LinkTarget): void {
     [`page ${page.identifier}`, page.extra, target.page_extra],
     [`preview ${preview.identifier}`, preview.extra, target.preview_extra],
   ] as const) {
+    if (UNSTORABLE.test(JSON.stringify(extra)))
+      throw errors.unknown_page({ message: `${what}: holds characters that cannot be stored` });
     const parsed = schema.safeParse(extra);
     if (!parsed.success) throw errors.unknown_page({ message: `${what}: ${z.prettifyError(parsed.error)}` });
   }

@@ -120,8 +120,25 @@ const unsubscribing: readonly Route<Context>[] = [
   }),
 ];
 
+const oneClick = route({
+  method: "POST",
+  path: "/api/1/notifications/one_click/{code}",
+  access: "public",
+  summary: "Leave with the button that a mailbox shows",
+  description: "For `List-Unsubscribe-Post`: the code alone decides, for every address that its mail went to.",
+  schemas: { params: WithCode },
+  consumes: "raw",
+  bodyLimit: 4_096,
+  responses: { 202: z.object({}) },
+  async handle(ctx, request) {
+    await unsubscribeByCode(ctx, { code: request.params.code }, followerOf(request).userSub);
+    return { status: 202, headers: NO_STORE, body: {} };
+  },
+});
+
 export const routes: readonly Route<Context>[] = [
   ...doors,
+  oneClick,
   ...unsubscribing,
   route({
     method: "POST",

@@ -14,7 +14,8 @@ export const FINISH_UNSUBSCRIBING = "runners.touch.finish_unsubscribing";
 
 export const WaitingUnsubscription = z.strictObject({
   code: z.string().regex(CODE),
-  email: EmailAddress,
+  /** Absent: every address that the mail went to, as a mailbox's own button asks. */
+  email: EmailAddress.optional(),
   visitor_uid: z.string().optional(),
 });
 
@@ -33,8 +34,8 @@ export async function unsubscribeByCode(
   if (target?.page_identifier !== UNSUBSCRIBE_PAGE) throw errors.invalid_code();
   const went = await destinationsOf(ctx, wish.code);
   if (went.length === 0) return ctx.jobs.enqueueNamed(FINISH_UNSUBSCRIBING, wish);
-  if (!went.includes(wish.email.toLowerCase())) throw errors.email_mismatch();
-  await apply(ctx, wish);
+  if (!isAddressee(wish, went)) throw errors.email_mismatch();
+  await apply(ctx, wish, went);
 }
 
 /** Fails, and is tried again, while the row of the mail is missing. */
@@ -44,12 +45,20 @@ export async function finishUnsubscribing(
 ): Promise<void> {
   const went = await destinationsOf(ctx, wish.code);
   if (went.length === 0) throw new Error("the mail with this link is not known to have arrived yet");
-  if (went.includes(wish.email.toLowerCase())) await apply(ctx, wish);
+  if (isAddressee(wish, went)) await apply(ctx, wish, went);
   else ctx.log.info("somebody tried to unsubscribe an address that did not get the mail");
 }
 
-async function apply(ctx: Context, { email, code }: z.output<typeof WaitingUnsubscription>): Promise<void> {
-  await unsubscribeEmails(ctx, [{ email, linkCode: code }]);
+type Wish = z.output<typeof WaitingUnsubscription>;
+
+const isAddressee = ({ email }: Wish, went: readonly string[]) =>
+  email === undefined || went.includes(email.toLowerCase());
+
+async function apply(ctx: Context, { email, code: linkCode }: Wish, went: readonly string[]): Promise<void> {
+  await unsubscribeEmails(
+    ctx,
+    (email === undefined ? went : [email]).map((address) => ({ email: address, linkCode })),
+  );
 }
 
 /** The addresses that the touch of a link arrived at, in lower case. */

@@ -29,6 +29,36 @@ const clickOf = (click: BufferedClick, kept: Click["kept"]): Click => ({
   kept,
 });
 
+/** More clicks wait only when the job that stores them is far behind. */
+const MOST_DELAYED = 2_000;
+
+/** Clicks of these codes that wait for their link to be stored, by code. There are few, and they are known by uid alone. */
+async function delayedClicks(
+  { redis: { commands, topology } }: Pick<Context, "redis">,
+  codes: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, readonly Click[]>> {
+  const places = [keys.delayed(), keys.delayedPurgatory()];
+  const uids = await Promise.all(places.map((key) => commands.zrange(topology.key(key), 0, String(MOST_DELAYED - 1))));
+  const hashes = await Promise.all(
+    uids.flat().map((uid) => commands.hgetall(topology.key(keys.delayedClick({ uid })))),
+  );
+  const found = new Map<string, Click[]>();
+  for (const { uid, link_code: code, track_type, clicked_at, parent_uid, user_sub, visitor_uid } of hashes) {
+    if (uid === undefined || code === undefined || !codes.has(code)) continue;
+    const click: Click = {
+      uid,
+      track_type: track_type as TrackType,
+      clicked_at: Number(clicked_at),
+      parent_uid: parent_uid || null,
+      user_sub: user_sub || null,
+      visitor_uid: visitor_uid || null,
+      kept: "delayed",
+    };
+    found.set(code, [...(found.get(code) ?? []), click]);
+  }
+  return found;
+}
+
 interface StoredClick extends Omit<Click, "kept"> {
   readonly code: string;
 }
@@ -50,13 +80,14 @@ async function storedClicks(ctx: Pick<Context, "sql">, codes: readonly string[])
 /** Everything that is known of one link, wherever it is. */
 export async function viewLink(ctx: Pick<Context, "redis" | "sql" | "alerts">, code: string) {
   const { commands, topology } = ctx.redis;
-  const [[waiting], due, storing, robots, stored, clicks] = await Promise.all([
+  const [[waiting], due, storing, robots, stored, clicks, delayed] = await Promise.all([
     readWaiting(ctx, [code]),
     commands.zscore(topology.key(keys.toPersist()), code),
     commands.zscore(topology.key(keys.persistPurgatory()), code),
     commands.hgetall(topology.key(keys.robots({ code }))),
     storedLink(ctx, code),
     storedClicks(ctx, [code]),
+    delayedClicks(ctx, new Set([code])),
   ]);
   const link = waiting?.link ?? stored;
   const state = stateOf({ waiting: waiting?.link, due, storing, stored });
@@ -68,6 +99,7 @@ export async function viewLink(ctx: Pick<Context, "redis" | "sql" | "alerts">, c
     clicks: [
       ...clicks.map(({ code: _, ...click }): Click => ({ ...click, kept: "sql" })),
       ...(waiting?.clicks ?? []).map((click) => clickOf(click, "buffer")),
+      ...(delayed.get(code) ?? []),
     ],
   };
 }
@@ -105,10 +137,16 @@ export async function clicksOfTouches(
     join user_touches as touch on touch.id = link.user_touch_id
     where touch.send_uid = any(${touchUids}::text[])`.execute(ctx.sql.tables<LinkTables>());
   const touchOf = new Map(links.map(({ code, touch_uid }) => [code, touch_uid]));
-  const [stored, waiting] = await Promise.all([storedClicks(ctx, [...touchOf.keys()]), readWaiting(ctx, codes)]);
+  const [stored, waiting, delayed] = await Promise.all([
+    storedClicks(ctx, [...touchOf.keys()]),
+    readWaiting(ctx, codes),
+    delayedClicks(ctx, new Set([...touchOf.keys(), ...codes])),
+  ]);
+  for (const { code, link } of waiting) if (link) touchOf.set(code, link.touch_uid);
   const found = new Map<string, Click[]>(touchUids.map((uid) => [uid, []]));
   for (const { code, ...click } of stored) found.get(touchOf.get(code)!)?.push({ ...click, kept: "sql" });
   for (const { link, clicks } of waiting)
     if (link) found.get(link.touch_uid)?.push(...clicks.map((click) => clickOf(click, "buffer")));
+  for (const [code, clicks] of delayed) found.get(touchOf.get(code) ?? "")?.push(...clicks);
   return found;
 }

@@ -11,5 +11,6 @@ export {
 } from "./outbox.ts";
 export { coldSetInfo, hotListInfo, sendQueueInfo } from "./overview.ts";
 export { retryOrAbandon, type Verdict } from "./policy.ts";
+export { settings as pushSettings } from "./settings.ts";
 export { type FailureStory, readFailure, readSuccess, type SuccessStory } from "./story.ts";
 export { whereIs } from "./where.ts";

@@ -14,4 +14,5 @@ export type { SmsEntry } from "./entries.ts";
 export { errors } from "./errors.ts";
 export { decideFailures, type Verdict } from "./policy.ts";
 export { type Segments, segmentsOf } from "./segments.ts";
+export { settings as smsSettings } from "./settings.ts";
 export { whereIs } from "./where.ts";

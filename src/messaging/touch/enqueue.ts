@@ -103,6 +103,11 @@ export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: stri
   await ctx.redis.commands.del(ctx.redis.topology.key(keys.handoverSeen({ group_uid: groupUid })));
 }
 
+/** Whether a call with this uid queued its touches. */
+export async function wasQueued({ redis }: Pick<Context, "redis">, callUid: string): Promise<boolean> {
+  return (await redis.commands.exists(redis.topology.key(keys.handoverSeen({ group_uid: callUid })))) === 1;
+}
+
 /** How many touches wait, for whoever would add more. */
 export function touchQueueLength({ redis }: Pick<Context, "redis">): Promise<number> {
   return redis.commands.llen(redis.topology.key(keys.toSend()));

@@ -1,4 +1,5 @@
 import { domain } from "../../domain.ts";
+import { checkTimes } from "./constraints.ts";
 import { errors } from "./errors.ts";
 import { invariants } from "./invariants.ts";
 import { recurring, runners } from "./jobs.ts";
@@ -20,6 +21,10 @@ export const touch = domain({
   recurring,
   routes,
   invariants,
+  async start(ctx) {
+    checkTimes(ctx);
+    return async () => {};
+  },
   // Rows go with the user by cascade; a touch that waits finds nobody and fails.
   onUserDeleting: async () => {},
 });

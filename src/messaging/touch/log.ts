@@ -3,8 +3,15 @@ import type { JobContext } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { canonicalJson } from "../../kernel/keyspace/index.ts";
 import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
-import { type Entry, purgatoryQueue, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import {
+  type Entry,
+  type Malformed,
+  purgatoryQueue,
+  runBatches,
+  type StopReason,
+} from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
+import { writeOrIsolate } from "../../mechanisms/write-behind/index.ts";
 import { confirmPushTokens } from "../contacts/service.ts";
 import { recordTouches } from "../links/service.ts";
 import { type LogEntry, logEntry } from "./entries.ts";
@@ -45,7 +52,9 @@ export async function writeLog(ctx: JobContext, lock: Lock): Promise<StopReason>
     exhausted: () => ctx.budget.exhausted(),
     claim: (first) => logQueue.claimBatch(ctx, lock.fence, first, size),
     async handle({ size: held }) {
-      await run.write(await logQueue.read(ctx, 0, held));
+      const entries = await logQueue.read(ctx, 0, held);
+      const refused = await run.write(entries, held - entries.length);
+      if (refused.length > 0) await logQueue.quarantine(ctx, refused);
       unlessFenced(await logQueue.ackAll(ctx, lock.fence));
       return undefined;
     },
@@ -57,28 +66,37 @@ export async function writeLog(ctx: JobContext, lock: Lock): Promise<StopReason>
 class LogRun {
   readonly counts: Counts = { ...ZERO };
   readonly #ctx: JobContext;
+  #refused: Malformed[] = [];
 
   constructor(ctx: JobContext) {
     this.#ctx = ctx;
   }
 
-  async write(entries: readonly Entry<LogEntry>[]): Promise<void> {
-    const values = entries.map(({ value }) => value);
+  /** Writes them, and answers those that SQL does not take whatever is tried. Unreadable ones only count. */
+  async write(entries: readonly Entry<LogEntry>[], unreadable: number): Promise<readonly Malformed[]> {
+    this.counts.inserts += unreadable;
+    this.counts.failed_inserts += unreadable;
+    this.#refused = [];
     const of = <T extends LogEntry["table"], A extends Kind>(table: T, action: A) =>
-      values.filter((entry): entry is Of<T, A> => entry.table === table && entry.action === action);
+      entries.filter(({ value }) => value.table === table && value.action === action) as unknown as Entry<Of<T, A>>[];
     await this.#each("update", of("user_touch_point_states", "update"), (rows) => this.#updateStates(rows));
     await this.#each("insert", of("user_touch_point_states", "insert"), (rows) => this.#insertStates(rows));
     await this.#each("insert", of("user_touches", "insert"), (rows) => this.#insertTouches(rows));
     await this.#each("insert", of("user_touch_debug_log", "insert"), (rows) => this.#insertTrail(rows));
     await this.#each("update", of("user_push_tokens", "update"), (rows) => this.#confirmTokens(rows));
+    return this.#refused;
   }
 
   /** Statement by statement; what takes fewer rows than it was given counts the rest as failed. */
-  async #each<T>(kind: Kind, rows: readonly T[], write: (rows: readonly T[]) => Promise<number>): Promise<void> {
+  async #each<T>(kind: Kind, rows: readonly Entry<T>[], write: (rows: readonly T[]) => Promise<number>): Promise<void> {
     const most = this.#ctx.config.get(settings.logRows);
     for (let start = 0; start < rows.length; start += most) {
       const part = rows.slice(start, start + most);
-      const accepted = await write(part);
+      let accepted = 0;
+      const refused = await writeOrIsolate(part, async (values) => {
+        accepted += await write(values);
+      });
+      this.#refused.push(...refused);
       const name = `${kind}s` as const;
       this.counts[name] += part.length;
       this.counts[`${part.length === most ? "full" : "partial"}_batch_${name}`] += 1;

@@ -2,14 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Context } from "../../jobs/context.ts";
 import { getUsers, errors as userErrors } from "../../people/users/service.ts";
-import {
-  abandonLinks,
-  CODE_STYLES,
-  type CreatedLink,
-  checkTarget,
-  createLinks,
-  linkCallbacks,
-} from "../links/service.ts";
+import { abandonLinks, addressesOf, CODE_STYLES, checkTarget, createLinks, linkCallbacks } from "../links/service.ts";
 import { type NewTouch, newTouchUid, sendTouches } from "./enqueue.ts";
 import { TOUCH_CHANNELS, type TouchChannel } from "./entries.ts";
 import { errors } from "./errors.ts";
@@ -52,34 +45,48 @@ interface Planned {
 
 const RETRY_AFTER = 15;
 
-/** Checks orders, makes their links and queues their touches: all of them or, when there is no room, none. */
-export async function sendOrders(
+/** Checks orders and makes their links: everything that precedes the queue. A seed always gives the same uids. */
+export async function prepareOrders(
   ctx: Context,
   orders: readonly Order[],
   seed: string | undefined,
 ): Promise<readonly SentTouch[]> {
   await check(ctx, orders);
-  const planned = orders.flatMap((order) =>
-    [...new Set(order.channels)].map((channel): Omit<Planned, "uid"> => ({ order, channel })),
-  );
-  const touches = planned.map((plan, at): Planned => ({ ...plan, uid: uidFor(seed, at) }));
-  const links = await makeLinks(ctx, touches);
-  const sent = await sendTouches(
-    ctx,
-    touches.map((touch) => touchOf(touch, links.get(touch.uid) ?? [])),
-    { callUid: seed ?? newTouchUid() },
-  );
-  if (sent.some(({ outcome }) => outcome === "backpressure")) {
-    const codes = [...links.values()].flat().map(({ code }) => code);
-    if (codes.length > 0) await abandonLinks(ctx, codes);
-    throw errors.touch_backpressure({ retryAfter: RETRY_AFTER });
-  }
+  const touches = plannedOf(orders).map((plan, at): Planned => ({ ...plan, uid: uidFor(seed, at) }));
+  const codes = await makeLinks(ctx, touches);
   return touches.map(({ uid, order, channel }) => ({
     uid,
     user_sub: order.user_sub,
     channel,
-    codes: (links.get(uid) ?? []).map(({ code }) => code),
+    codes: codes.get(uid) ?? [],
   }));
+}
+
+/** Queues prepared touches: all of them or, when there is no room, none. Repeating it with one call uid queues them once. */
+export async function queueOrders(
+  ctx: Context,
+  orders: readonly Order[],
+  touches: readonly SentTouch[],
+  callUid: string,
+): Promise<void> {
+  const planned = plannedOf(orders);
+  const sent = await sendTouches(
+    ctx,
+    touches.map(({ uid, codes }, at) => touchOf(ctx, { ...planned[at]!, uid }, codes)),
+    { callUid },
+  );
+  if (sent.some(({ outcome }) => outcome === "backpressure"))
+    throw errors.touch_backpressure({ retryAfter: RETRY_AFTER });
+}
+
+/** Gives up the links of touches that nobody will get. */
+export async function dropOrders(ctx: Context, touches: readonly SentTouch[]): Promise<void> {
+  const codes = touches.flatMap((touch) => touch.codes);
+  if (codes.length > 0) await abandonLinks(ctx, codes);
+}
+
+function plannedOf(orders: readonly Order[]): readonly Omit<Planned, "uid">[] {
+  return orders.flatMap((order) => [...new Set(order.channels)].map((channel) => ({ order, channel })));
 }
 
 const uidFor = (seed: string | undefined, at: number): string =>
@@ -110,11 +117,8 @@ function checkOrder(order: Order, point: TouchPoint): void {
   if (fault) throw errors.parameters_mismatch({ message: `The parameters do not fit ${point.event_slug}: ${fault}` });
 }
 
-/** All links of all touches with one call; by touch, in the order that its order names them. */
-async function makeLinks(
-  ctx: Context,
-  touches: readonly Planned[],
-): Promise<ReadonlyMap<string, readonly CreatedLink[]>> {
+/** All links of all touches with one call: their codes by touch, in the order that its order names them. */
+async function makeLinks(ctx: Context, touches: readonly Planned[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const wishes = touches.flatMap(({ uid: touchUid, order }) =>
     order.links.map((link) => ({
       touchUid,
@@ -123,18 +127,18 @@ async function makeLinks(
       codeStyle: link.code_style,
     })),
   );
-  const made = new Map<string, CreatedLink[]>();
-  for (const link of wishes.length === 0 ? [] : await createLinks(ctx, wishes))
-    made.set(link.touchUid, [...(made.get(link.touchUid) ?? []), link]);
+  const made = new Map<string, string[]>();
+  for (const { touchUid, code } of wishes.length === 0 ? [] : await createLinks(ctx, wishes))
+    made.set(touchUid, [...(made.get(touchUid) ?? []), code]);
   return made;
 }
 
-function touchOf({ uid, order, channel }: Planned, links: readonly CreatedLink[]): NewTouch {
-  const addresses = order.links.map(({ parameter }, at) => [
-    parameter,
-    channel === "sms" ? links[at]!.shortUrl : links[at]!.url,
-  ]);
-  const callbacks = links.length === 0 ? undefined : linkCallbacks(links.map(({ code }) => code));
+function touchOf(ctx: Context, { uid, order, channel }: Planned, codes: readonly string[]): NewTouch {
+  const addresses = order.links.map(({ parameter }, at) => {
+    const { url, shortUrl } = addressesOf(ctx, codes[at]!);
+    return [parameter, channel === "sms" ? shortUrl : url];
+  });
+  const callbacks = codes.length === 0 ? undefined : linkCallbacks(codes);
   return {
     uid,
     userSub: order.user_sub,

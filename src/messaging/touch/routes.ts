@@ -5,7 +5,7 @@ import type { Route } from "../../kernel/route.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import { TOUCH_CHANNELS, TOUCH_UID } from "./entries.ts";
 import { errors } from "./errors.ts";
-import { Order, sendOrders } from "./order.ts";
+import { dropOrders, Order, prepareOrders, queueOrders } from "./order.ts";
 import { pointRoutes } from "./point-routes.ts";
 import { onceForKey } from "./requests.ts";
 import { timelineOf } from "./timeline.ts";
@@ -38,7 +38,11 @@ async function send(
   headers: Readonly<Record<string, unknown>>,
   orders: readonly z.output<typeof Order>[],
 ) {
-  const touches = await onceForKey(ctx, keyOf(headers), orders, (seed) => sendOrders(ctx, orders, seed));
+  const touches = await onceForKey(ctx, keyOf(headers), orders, {
+    prepare: (seed) => prepareOrders(ctx, orders, seed),
+    send: (prepared, callUid) => queueOrders(ctx, orders, prepared, callUid),
+    drop: (prepared) => dropOrders(ctx, prepared),
+  });
   return { status: 202, body: { touches } };
 }
 

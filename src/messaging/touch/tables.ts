@@ -41,8 +41,10 @@ export interface TouchTables {
     id: Generated<number>;
     key: string;
     request_hash: string;
-    /** The answer that a repeat gets. */
+    /** The answer that a repeat gets; prepared before anything is queued. */
     response: Json<unknown> | null;
+    prepared_at: Timestamp | null;
+    sent: boolean;
     created_at: Timestamp;
   };
 }
@@ -106,6 +108,14 @@ create index touch_requests_age on touch_requests (created_at);
 insert into touch_points (uid, event_slug, event_schema, selection_strategy, messages, created_at)
 values ('crl_tpo_daily_reminder', '${DAILY_REMINDER}', ${literal(dailyReminderSchema)}::jsonb, 'fixed',
   ${literal(dailyReminderMessages)}::jsonb, now());
+`,
+  },
+  {
+    number: 3,
+    name: "tell requests that are prepared from those that were sent",
+    up: `
+alter table touch_requests add column prepared_at timestamptz, add column sent boolean not null default false;
+update touch_requests set sent = true, prepared_at = created_at where response is not null;
 `,
   },
 ];

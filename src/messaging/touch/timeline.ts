@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { z } from "zod";
 import type { Context } from "../../jobs/context.ts";
 import { storyOf } from "../../mechanisms/message-log/index.ts";
 import { clicksOfTouches } from "../links/service.ts";
@@ -28,6 +29,7 @@ export interface Timeline {
   readonly moments: readonly Moment[];
 }
 
+const Named = z.object({ kwargs: z.object({ codes: z.array(z.string()) }) });
 const MOST_MESSAGES = 20;
 const LINK = /\/l\/([A-Za-z0-9_-]{1,255})/g;
 const STATES: ReadonlySet<string> = new Set([
@@ -78,10 +80,18 @@ export async function timelineOf(ctx: Context, uid: string): Promise<Timeline> {
   return { uid, state, pending: score !== null, moments };
 }
 
-/** The codes of the links in its parameters, as its trail keeps them. */
+/** The codes of its links: those in its parameters, as its trail keeps them, and those that its callbacks name. */
 async function codesOf(ctx: Context, uid: string): Promise<readonly string[]> {
+  const { commands, topology } = ctx.redis;
+  const waiting = await commands.hvals(topology.key(keys.pendingItem({ uid })));
   const { rows } = await sql<{ parameters: string | null }>`
     select (event -> 'event_parameters')::text as parameters from user_touch_debug_log
     where uid = ${attemptUid({ uid })}`.execute(ctx.sql.tables<TouchTables>());
-  return [...(rows[0]?.parameters ?? "").matchAll(LINK)].map(([, code]) => code!);
+  const told = [...(rows[0]?.parameters ?? "").matchAll(LINK)].map(([, code]) => code!);
+  return [...new Set([...told, ...waiting.flatMap(namedCodes)])];
+}
+
+function namedCodes(raw: string): readonly string[] {
+  const parsed = Named.safeParse(JSON.parse(raw));
+  return parsed.success ? parsed.data.kwargs.codes : [];
 }
