@@ -6,7 +6,7 @@ export * from "./declare.ts";
 export { type Explanation, explain } from "./explain.ts";
 export { type Family, family, planOf } from "./family.ts";
 export { FINDING_KINDS, type Finding, type FindingKind } from "./findings.ts";
-export type { Invariant } from "./invariant.ts";
+export { type Faults, type Invariant, type InvariantContext, seenTwice } from "./invariant.ts";
 export { type KeyRecord, keysJson, keysReference, ttlText } from "./reference.ts";
 export { shownName, shownSentence } from "./secrecy.ts";
 export { clusterTopology, standaloneTopology, type Topology } from "./topology.ts";

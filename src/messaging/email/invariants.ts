@@ -1,30 +1,21 @@
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import {
+  type Faults,
+  type Invariant,
+  type InvariantContext,
+  type KeyName,
+  seenTwice,
+} from "../../kernel/keyspace/index.ts";
 import { type Balance, brokenBalances, readDayAsIs, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { type PendingMail, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { atOnce, emailEventStats, emailSendStats, emailWebhookStats } from "./stats.ts";
 
-type InvariantContext = Parameters<Invariant["check"]>[0];
-
 const PAGE = 500;
-/** Violations that are told; a broken queue may hold a million. */
-const SHOWN = 100;
 /** Days that may be in Redis: those that are held, those about to be rotated, and one ahead. */
 const OPEN_DAYS = 5;
 /** What a job may be late by: the lease of a dead run's lock. */
 const GRACE = 120;
-
-/** What was found wrong, by what it is about, so that two looks can be compared. */
-type Faults = ReadonlyMap<string, string>;
-
-/** What moves during a look may look broken: only what two looks find in the same state counts. */
-async function seenTwice(look: () => Promise<Faults>): Promise<readonly string[]> {
-  const first = await look();
-  if (first.size === 0) return [];
-  const second = await look();
-  return [...first].flatMap(([about, text]) => (second.get(about) === text ? [text] : [])).slice(0, SHOWN);
-}
 
 interface Place {
   readonly key: KeyName<"list"> | KeyName<"zset">;
@@ -199,12 +190,12 @@ export const invariants: readonly Invariant[] = [
   {
     name: "email:pending_is_whole",
     doc: "Every id in email:receipt_pending has a hash of the declared shape that agrees with it, and no hash stands alone.",
-    check: (ctx) => seenTwice(() => pendingFaults(ctx)),
+    check: seenTwice(pendingFaults),
   },
   {
     name: "email:mail_in_one_place",
     doc: "A mail is at most once in the send lanes, their purgatory, those that wait for a retry and those that await a receipt.",
-    check: (ctx) => seenTwice(() => mailsInTwoPlaces(ctx)),
+    check: seenTwice(mailsInTwoPlaces),
   },
   {
     name: "email:purgatories_are_batches",
@@ -220,7 +211,7 @@ export const invariants: readonly Invariant[] = [
   {
     name: "email:purgatories_are_attended",
     doc: "What a run left in a purgatory is taken up by the next one, as soon as the lock of the dead one is over.",
-    check: (ctx) => seenTwice(() => unattended(ctx)),
+    check: seenTwice(unattended),
   },
   {
     name: "email:receipts_are_given_up",

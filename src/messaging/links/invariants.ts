@@ -1,26 +1,14 @@
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { type BufferedClick, bufferedClick, delayedHash, linkHash } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { linkStats } from "./stats.ts";
 
-type InvariantContext = Parameters<Invariant["check"]>[0];
-
 const PAGE = 500;
 /** The search for leaks runs every quarter of an hour and may have a full page. */
 const LATE = 1_200;
 const OPEN_DAYS = 4;
-
-/** Links move while they are looked at: only what two looks in a row find is a violation. */
-function seenTwice(look: (ctx: InvariantContext) => Promise<readonly string[]>): Invariant["check"] {
-  return async (ctx) => {
-    const first = await look(ctx);
-    if (first.length === 0) return [];
-    const second = new Set(await look(ctx));
-    return first.filter((violation) => second.has(violation));
-  };
-}
 
 async function* membersOf({ redis: { commands, topology } }: InvariantContext, key: KeyName<"zset">) {
   for (let start = 0; ; start += PAGE) {
@@ -188,7 +176,7 @@ async function childFaults(
 
 async function ages(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
-  const oldest = ctx.clock.now() - settings.leakAge.default! - LATE;
+  const oldest = ctx.clock.now() - ctx.config.get(settings.leakAge) - LATE;
   const codes = await commands.zrangebyscore(topology.key(keys.buffer()), "-inf", `(${oldest}`, "LIMIT", 0, PAGE);
   if (codes.length === 0) return [];
   const storing = await scoresOf(ctx, keys.persistPurgatory(), codes);

@@ -1,4 +1,4 @@
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import { type Invariant, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import { keys } from "./keys.ts";
 
@@ -37,12 +37,12 @@ export const invariants: readonly Invariant[] = [
   {
     name: "push:uid_once",
     doc: "a notification is in exactly one of the queues, purgatories and sets of its way",
-    check: ({ redis }) => seenTwice(() => uidsInTwoPlaces(redis)),
+    check: seenTwice(({ redis }) => uidsInTwoPlaces(redis)),
   },
   {
     name: "push:entries_in_place",
     doc: "what waits to be sent is a notification, and what waits for a receipt has a ticket",
-    check: ({ redis }) => seenTwice(() => misplaced(redis)),
+    check: seenTwice(({ redis }) => misplaced(redis)),
   },
   {
     name: "push:cold_score",
@@ -91,14 +91,6 @@ export const invariants: readonly Invariant[] = [
     },
   },
 ];
-
-/** An entry that moves during a look may be seen in two places or in the wrong one: only what is seen so twice counts. */
-async function seenTwice(look: () => Promise<ReadonlyMap<string, string>>): Promise<readonly string[]> {
-  const first = await look();
-  if (first.size === 0) return [];
-  const second = await look();
-  return [...first].flatMap(([about, text]) => (second.has(about) ? [text] : [])).slice(0, SHOWN);
-}
 
 /** All places at once, each page by page: the walks share their round trips. */
 async function walk(redis: Redis, see: (raw: Buffer, place: Place) => void): Promise<void> {

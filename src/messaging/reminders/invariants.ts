@@ -1,25 +1,13 @@
 import { sql } from "kysely";
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { countKeys, keys, queuedReminder } from "./keys.ts";
 import { reminderStats } from "./stats.ts";
 import type { ReminderTables } from "./tables.ts";
 import { REMINDER_CHANNELS } from "./window.ts";
 
-type InvariantContext = Parameters<Invariant["check"]>[0];
-
 const PAGE = 500;
 const OPEN_DAYS = 6;
-
-/** Reminders move while they are looked at: only what two looks in a row find is a violation. */
-function seenTwice(look: (ctx: InvariantContext) => Promise<readonly string[]>): Invariant["check"] {
-  return async (ctx) => {
-    const first = await look(ctx);
-    if (first.length === 0) return [];
-    const second = new Set(await look(ctx));
-    return first.filter((violation) => second.has(violation));
-  };
-}
 
 async function places(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;

@@ -1,4 +1,10 @@
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import {
+  type Faults,
+  type Invariant,
+  type InvariantContext,
+  type KeyName,
+  seenTwice,
+} from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import { smsCategory } from "../../providers/sms.ts";
@@ -7,26 +13,11 @@ import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { smsEventStats, smsPollingStats, smsWebhookStats } from "./stats.ts";
 
-type InvariantContext = Parameters<Invariant["check"]>[0];
-
 const PAGE = 500;
-/** Violations that are told; a broken queue may hold a million. */
-const SHOWN = 100;
 /** Seconds by which clocks may differ. */
 const SKEW = 5;
 /** Days that may be in Redis: those that are held, those about to be rotated, and one ahead. */
 const OPEN_DAYS = 5;
-
-/** What was found wrong, by what it is about, so that two looks can be compared. */
-type Faults = ReadonlyMap<string, string>;
-
-/** What moves during a look may look broken: only what two looks find in the same state counts. */
-async function seenTwice(look: () => Promise<Faults>): Promise<readonly string[]> {
-  const first = await look();
-  if (first.size === 0) return [];
-  const second = await look();
-  return [...first].flatMap(([about, text]) => (second.get(about) === text ? [text] : [])).slice(0, SHOWN);
-}
 
 async function* entriesIn({ redis: { commands, topology } }: InvariantContext, place: Place) {
   const name = topology.key(place.key);
@@ -143,12 +134,12 @@ export const invariants: readonly Invariant[] = [
   {
     name: "sms:pending_is_whole",
     doc: "Every sid in sms:pending has a hash of the declared shape that agrees with it, and no hash stands alone.",
-    check: (ctx) => seenTwice(() => pendingFaults(ctx)),
+    check: seenTwice(pendingFaults),
   },
   {
     name: "sms:text_in_one_place",
     doc: "A text is at most once in sms:to_send, sms:send_purgatory, sms:retrying and sms:pending together.",
-    check: (ctx) => seenTwice(() => textsInTwoPlaces(ctx)),
+    check: seenTwice(textsInTwoPlaces),
   },
   {
     name: "sms:purgatories_are_batches",

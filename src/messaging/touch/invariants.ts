@@ -1,11 +1,9 @@
-import type { Invariant, KeyName } from "../../kernel/keyspace/index.ts";
+import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { callback, TouchEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { touchSendStats } from "./stats.ts";
-
-type InvariantContext = Parameters<Invariant["check"]>[0];
 
 const PAGE = 500;
 const OPEN_DAYS = 4;
@@ -13,21 +11,11 @@ const OPEN_DAYS = 4;
 const LATE = 1_200;
 const SKEW = 5;
 
-/** Touches move while they are looked at: only what two looks in a row find is a violation. */
-function seenTwice(look: (ctx: InvariantContext) => Promise<readonly string[]>): Invariant["check"] {
-  return async (ctx) => {
-    const first = await look(ctx);
-    if (first.length === 0) return [];
-    const second = new Set(await look(ctx));
-    return first.filter((violation) => second.has(violation));
-  };
-}
-
 async function pending(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
   const violations: string[] = [];
   const now = ctx.clock.now();
-  const oldest = now - settings.pendingExpiry.default! - LATE;
+  const oldest = now - ctx.config.get(settings.pendingExpiry) - LATE;
   for (let start = 0; ; start += PAGE) {
     const flat = await commands.zrange(topology.key(keys.pending()), start, String(start + PAGE - 1), "WITHSCORES");
     if (flat.length === 0) break;
