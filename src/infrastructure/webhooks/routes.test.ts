@@ -141,10 +141,11 @@ test("messages are listed page by page, filtered, read with what they say, and s
   await house.work();
   const path = `${ROOT}/${uid}/messages`;
   const seen: string[] = [];
-  let next: number | null = null;
+  let next: number | null = null as number | null;
   do {
-    const page = (await house.call("GET", `${path}?limit=2${next === null ? "" : `&before=${next}`}`)).json();
-    seen.push(...page.items.map((item: { uid: string }) => item.uid));
+    const answer = await house.call("GET", `${path}?limit=2${next === null ? "" : `&before=${next}`}`);
+    const page = answer.json() as { items: { uid: string }[]; next: number | null };
+    seen.push(...page.items.map((item) => item.uid));
     next = page.next;
   } while (next !== null);
   expect(seen).toHaveLength(4);

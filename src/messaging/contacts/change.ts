@@ -9,6 +9,7 @@ import {
   statsOf,
 } from "../../mechanisms/dated-counters/index.ts";
 import { type AddedReason, effects, type ReachChange, type RemovedReason, type TokenEvent } from "./effects.ts";
+import { type Leaving, whoLeft } from "./leaving.ts";
 import { type ContactEvent, type ContactWords, contactMethodStats } from "./stats.ts";
 import type { Channel, ContactTables, LogAction } from "./tables.ts";
 
@@ -53,6 +54,7 @@ export class ContactChange {
   readonly #stats: Stats;
   readonly #log: LogEntry[] = [];
   readonly #reach = new Map<string, ReachChange>();
+  readonly #left: Leaving[] = [];
 
   constructor(ctx: ContactContext) {
     this.#ctx = ctx;
@@ -69,6 +71,16 @@ export class ContactChange {
 
   note(entry: LogEntry): void {
     this.#log.push(entry);
+  }
+
+  /** A person wants no more messages at an address. */
+  left(leaving: Leaving): void {
+    this.#left.push(leaving);
+  }
+
+  /** Whom to tell of after the commit; asked inside the transaction, where the owners are still the same. */
+  departures(tx: ContactTransaction) {
+    return effects().unsubscriptions && this.#left.length > 0 ? whoLeft(tx, this.#left, this.#ctx.clock.now()) : [];
   }
 
   /** Whether these users are reachable on the channel may be different now. A later call refines the reasons. */
@@ -121,15 +133,16 @@ export async function changeContacts<T>(
       .execute(async (tx) => {
         const change = new ContactChange(ctx);
         const result = await work(tx, change);
-        return { result, staged: await change.settle(tx) };
+        return { result, staged: await change.settle(tx), departures: await change.departures(tx) };
       });
-  const { result, staged } = await attempt().catch((error: unknown) => {
+  const { result, staged, departures } = await attempt().catch((error: unknown) => {
     if (!isRace(error)) throw error;
     return attempt();
   });
   await applyDeltas(ctx, staged).catch((error: unknown) =>
     ctx.log.warn({ reason: String(error) }, "counts of contact methods are left to the sweep"),
   );
+  if (departures.length > 0) await effects().unsubscriptions?.told(ctx, departures);
   return result;
 }
 

@@ -1,7 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import type { Stats } from "../../mechanisms/dated-counters/index.ts";
-import type { ContactTransaction } from "./change.ts";
-import type { Channel } from "./tables.ts";
+import type { ContactContext, ContactTransaction } from "./change.ts";
+import type { Channel, EmailScope } from "./tables.ts";
 
 /**
  * What other rooms do when contact methods change. They stand below this room in the floor plan and may use it, so this
@@ -12,6 +12,7 @@ export interface ContactEffects {
   readonly reminderSettings: ReminderSettings;
   readonly tokenCounts: TokenCounts;
   readonly verificationMail: VerificationMail;
+  readonly unsubscriptions: Unsubscriptions | undefined;
 }
 
 /** Why a daily reminder comes into being, as its statistics name it. */
@@ -70,11 +71,32 @@ export interface VerificationMail {
   ): Promise<void>;
 }
 
+/** A person wants no more messages at an address. */
+export interface Unsubscribed {
+  /** The same for the same wish, whoever tells of it how often. */
+  readonly key: string;
+  readonly channel: Channel;
+  readonly address: string;
+  /** By a link or a page, by a text with STOP, or by the switch in their settings. */
+  readonly reason: "unsubscribed" | "stop" | "switched_off";
+  /** What mails no longer reach it; null for other channels, which know no lists. */
+  readonly scope: EmailScope | null;
+  /** Each account with the address is told of by itself; null when there is none. */
+  readonly userSub: string | null;
+  readonly at: number;
+}
+
+export interface Unsubscriptions {
+  /** One call for all of a change, after it was committed. Must not fail for a reason of its own. */
+  told(ctx: ContactContext, unsubscribed: readonly Unsubscribed[]): Promise<void>;
+}
+
 const none: ContactEffects = {
   reminders: { reachChanged: async () => {} },
   reminderSettings: { olderThan: async () => [] },
   tokenCounts: { count: () => {} },
   verificationMail: { emailAdded: async () => {} },
+  unsubscriptions: undefined,
 };
 
 let installed: ContactEffects = none;

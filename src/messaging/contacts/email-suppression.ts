@@ -76,6 +76,9 @@ export async function suppressEmailsIn(
   const changed = new Set(written.rows.map(({ uid }) => uid));
   const own = new Set<string>(uids);
   if (changed.size > 0) change.reach("email", await ownersOfEmails(tx, emails), { ifRemoved });
+  for (const { uid, email_address: address, reason, scope } of rows)
+    if (changed.has(uid) && reason === "User")
+      change.left({ key: `${uid} ${scope}`, channel: "email", address, reason: "unsubscribed", scope });
   return rows.map((suppression) => {
     if (!changed.has(suppression.uid)) return { outcome: "kept", suppression };
     return { outcome: own.has(suppression.uid) ? "created" : "strengthened", suppression };

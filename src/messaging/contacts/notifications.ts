@@ -62,7 +62,16 @@ export async function switchNotifications(
       await sql`
         update ${sql.table(TABLES[channel].table)} set receives_notifications = not receives_notifications
         where uid = any(${changed.map(({ uid }) => uid)}::text[])`.execute(tx);
-      for (const { user_id: userId, address, receives } of changed) {
+      for (const { uid, user_id: userId, address, receives } of changed) {
+        if (receives && cause === "user")
+          change.left({
+            key: `${uid} ${ctx.clock.now()}`,
+            channel,
+            address,
+            reason: "switched_off",
+            scope: channel === "email" ? "all" : null,
+            userId,
+          });
         if (receives) change.count("disabled_notifications", disabledWord(channel, cause));
         else change.count("enabled_notifications", `${channel}:user`);
         change.reach(channel, [userId], receives && cause === "user" ? { ifRemoved: "user" } : {});

@@ -16,6 +16,9 @@ export interface PhoneSuppression {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+/** The reasons that are a person's wish. */
+const WISHES = { Stop: "stop", User: "unsubscribed" } as const;
+
 export interface SuppressedPhone {
   readonly uid: string;
   readonly phone_number: string;
@@ -56,6 +59,9 @@ export async function suppressPhones(
       const owners = await lockOwners(tx, created);
       change.reach("phone", new Set(owners.map(({ user_id }) => user_id)), { ifRemoved });
     }
+    for (const { uid: key, phone_number: address, reason } of rows)
+      if (fresh.has(key) && reason !== "Unreachable")
+        change.left({ key, channel: "phone", address, reason: WISHES[reason], scope: null });
     return rows.map((suppression) => ({ outcome: fresh.has(suppression.uid) ? "created" : "kept", suppression }));
   });
 }

@@ -27,6 +27,8 @@ export {
   type RemovedReason,
   type TokenCounts,
   type TokenEvent,
+  type Unsubscribed,
+  type Unsubscriptions,
   type VerificationMail,
 } from "./effects.ts";
 export { EmailAddress, isEmailAddress, parseEmailAddress } from "./email-address.ts";
