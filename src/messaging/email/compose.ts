@@ -115,7 +115,11 @@ export async function writeMail(
 
 /** Raises `bad_mail` for a mail whose headers could not be written, so that it need not be queued to learn that. */
 export function checkEnvelope(config: Config, attempt: Attempt, template: Template): void {
-  const envelope = envelopeOf({ config }, houseOf(config), attempt, template, attempt.initially_queued_at);
+  const house = houseOf(config);
+  // Any link for leaving fits where another does: sealing the real one would cost more than all other checks.
+  const parameters = { ...attempt.template_parameters, unsubscribeUrl: house.leaving };
+  const date = attempt.initially_queued_at;
+  const envelope = envelopeOf({ config }, house, { ...attempt, template_parameters: parameters }, template, date);
   headersOf(mailFor(template, { html: "", text: "" }, envelope));
 }
 

@@ -123,14 +123,15 @@ export async function enqueueMails(
 
 /**
  * Takes a group that another family handed over, once, whatever its length: what was promised to be sent is never refused.
- * The giver removes the group from its own list afterwards and then calls `forgetHandover`.
+ * The giver removes the group from its own list afterwards and then calls `forgetHandover`. Whoever has written the
+ * attempts already gives them as they are written, in `raws`.
  */
 export async function acceptHandover(
   ctx: EnqueueContext,
-  group: { readonly uid: string; readonly attempts: readonly Attempt[] },
+  group: { readonly uid: string; readonly attempts: readonly Attempt[]; readonly raws?: readonly string[] },
 ): Promise<"accepted" | "duplicate"> {
   const flag = { key: keys.handoverSeen({ group_uid: group.uid }), ttl: HANDOVER_FLAG_TTL };
-  const answer = await push(ctx, group.attempts, 0, flag);
+  const answer = await push(ctx, group.attempts, 0, flag, group.raws);
   return answer.ok ? "accepted" : "duplicate";
 }
 
@@ -159,11 +160,13 @@ async function push(
   attempts: readonly Attempt[],
   maxLength: number,
   flag: { readonly key: KeyName<"string">; readonly ttl: number } | undefined,
+  written?: readonly string[],
 ) {
   if (attempts.length === 0 || attempts.length > MAX_PER_CALL)
     throw new RangeError(`${attempts.length} mails in one call: 1 to ${MAX_PER_CALL}, the rest in further calls`);
   const raws: Record<Lane, (string | Buffer)[]> = { ordinary: [], urgent: [] };
-  for (const attempt of attempts) raws[laneOf(attempt)].push(attemptEntry.encode(attempt));
+  for (const [at, attempt] of attempts.entries())
+    raws[laneOf(attempt)].push(written?.[at] ?? attemptEntry.encode(attempt));
   const tally = new Tally(ctx);
   const block = tally.block((stats) => {
     for (const { initially_queued_at: at } of attempts) stats.incr(emailSendStats, "queued", { at });

@@ -79,14 +79,15 @@ export function pushEntries(ctx: OutboxContext, pushes: readonly NewPush[], call
 /**
  * Takes over a group of notifications from another room. It is never refused for length, because the room that hands over
  * looked at the queue before. A group that was accepted before changes nothing; once its source has forgotten the group,
- * `forgetHandover` ends the need to remember it.
+ * `forgetHandover` ends the need to remember it. Whoever has written the entries already gives them as they are written,
+ * in `raws`.
  */
 export async function acceptPushes(
   ctx: OutboxContext,
-  group: { readonly uid: string; readonly items: readonly SendEntry[] },
+  group: { readonly uid: string; readonly items: readonly SendEntry[]; readonly raws?: readonly string[] },
 ): Promise<{ readonly duplicate: boolean }> {
   const seen = keys.handoverSeen({ group_uid: group.uid });
-  const answer = await join(ctx, group.items, { seen, seenFor: HANDOVER_TTL });
+  const answer = await join(ctx, group.items, { seen, seenFor: HANDOVER_TTL, raws: group.raws });
   return { duplicate: answer.ok && answer.duplicate };
 }
 
@@ -97,7 +98,12 @@ export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: stri
 async function join(
   ctx: OutboxContext,
   entries: readonly SendEntry[],
-  call: { readonly seen: string; readonly seenFor: number; readonly maxLength?: number },
+  call: {
+    readonly seen: string;
+    readonly seenFor: number;
+    readonly maxLength?: number;
+    readonly raws?: readonly string[] | undefined;
+  },
 ): Promise<EnqueueAnswer> {
   if (entries.length > MAX_ITEMS_PER_CALL)
     throw new RangeError(`${entries.length} notifications in one call: at most ${MAX_ITEMS_PER_CALL}`);
@@ -111,7 +117,7 @@ async function join(
       call.maxLength ?? -1,
       call.seenFor * 1000,
       entries.length,
-      ...entries.map((entry) => sendEntry.encode(entry)),
+      ...(call.raws ?? entries.map((entry) => sendEntry.encode(entry))),
       ...counted.args,
     ],
   );

@@ -98,14 +98,15 @@ export async function enqueueSms(
 
 /**
  * Takes a group that another family handed over, once, whatever its length: what was promised to be sent is never refused.
- * The giver removes the group from its own list afterwards and then calls `forgetHandover`.
+ * The giver removes the group from its own list afterwards and then calls `forgetHandover`. Whoever has written the
+ * entries already gives them as they are written, in `raws`.
  */
 export async function acceptHandover(
   ctx: EnqueueContext,
-  group: { readonly uid: string; readonly entries: readonly SmsEntry[] },
+  group: { readonly uid: string; readonly entries: readonly SmsEntry[]; readonly raws?: readonly string[] },
 ): Promise<"accepted" | "duplicate"> {
   const flag = { key: keys.handoverSeen({ group_uid: group.uid }), ttl: HANDOVER_FLAG_TTL };
-  const answer = await push(ctx, group.entries, group.entries.map(smsEntry.encode), 0, flag);
+  const answer = await push(ctx, group.entries, group.raws ?? group.entries.map(smsEntry.encode), 0, flag);
   return answer.ok ? "accepted" : "duplicate";
 }
 

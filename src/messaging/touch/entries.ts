@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { json, matching } from "../../kernel/keyspace/index.ts";
 
@@ -32,7 +33,54 @@ export const TouchEntry = z.object({
   queued_at: Time,
 });
 export type TouchEntry = z.output<typeof TouchEntry>;
-export const touchEntry = json(TouchEntry);
+const checkedEntry = json(TouchEntry);
+
+/** What is plainly a touch is known at a glance; whatever else there is, the schema judges, and says what is wrong. */
+export const touchEntry: typeof checkedEntry = {
+  ...checkedEntry,
+  decode(raw) {
+    const value = isUtf8(raw) ? parsedOrNothing(raw.toString("utf8")) : undefined;
+    return isPlainTouch(value) ? value : checkedEntry.decode(raw);
+  },
+};
+
+function parsedOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const FIELDS = Object.keys(TouchEntry.shape).length;
+const isText = (value: unknown) => typeof value === "string" && value.length >= 1 && value.length <= 255;
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !Object.hasOwn(value, "__proto__");
+
+function isPlainCallback(value: unknown): boolean {
+  if (value === null) return true;
+  if (!isObject(value) || Object.keys(value).length !== 2) return false;
+  return isText(value.name) && (value.name as string).length <= 200 && isObject(value.kwargs);
+}
+
+function isPlainTouch(value: unknown): value is TouchEntry {
+  if (!isObject(value) || Object.keys(value).length !== FIELDS) return false;
+  const { uid, channel, queued_at: at } = value;
+  return (
+    value.aud === "send" &&
+    typeof uid === "string" &&
+    TOUCH_UID.test(uid) &&
+    isText(value.user_sub) &&
+    isText(value.touch_point_event_slug) &&
+    (channel === "push" || channel === "sms" || channel === "email") &&
+    isObject(value.event_parameters) &&
+    isPlainCallback(value.success_callback) &&
+    isPlainCallback(value.failure_callback) &&
+    typeof at === "number" &&
+    at >= 0 &&
+    at <= 1e11
+  );
+}
 
 export const touchUid = matching(TOUCH_UID, "uid of a touch");
 export const messageUid = matching(/^crl_(sms|em|pma)_[A-Za-z0-9_-]{1,128}$/, "uid of a message");

@@ -5,38 +5,73 @@ import * as sms from "../sms/service.ts";
 import { handoverGroup, TOUCH_CHANNELS, type TouchChannel } from "./entries.ts";
 import { HANDOVERS } from "./keys.ts";
 
+/** Messages for one channel, and the group as our list has it. */
+export interface Group {
+  readonly uid: string;
+  readonly items: readonly object[];
+  /** The items as they are written, where they were just written. */
+  readonly raws?: readonly string[];
+  readonly raw: string | Buffer;
+}
+export type Groups = Readonly<Record<TouchChannel, readonly Group[]>>;
+
 interface Taker {
-  accept(ctx: Context, uid: string, items: readonly never[]): Promise<unknown>;
+  accept(ctx: Context, uid: string, items: readonly never[], written: object): Promise<unknown>;
   forget(ctx: Context, uid: string): Promise<void>;
 }
 
 const TAKERS: Readonly<Record<TouchChannel, Taker>> = {
-  push: { accept: (ctx, uid, items) => push.acceptPushes(ctx, { uid, items }), forget: push.forgetHandover },
-  sms: { accept: (ctx, uid, entries) => sms.acceptHandover(ctx, { uid, entries }), forget: sms.forgetHandover },
-  email: { accept: (ctx, uid, attempts) => email.acceptHandover(ctx, { uid, attempts }), forget: email.forgetHandover },
+  push: {
+    accept: (ctx, uid, items, written) => push.acceptPushes(ctx, { uid, items, ...written }),
+    forget: push.forgetHandover,
+  },
+  sms: {
+    accept: (ctx, uid, entries, written) => sms.acceptHandover(ctx, { uid, entries, ...written }),
+    forget: sms.forgetHandover,
+  },
+  email: {
+    accept: (ctx, uid, attempts, written) => email.acceptHandover(ctx, { uid, attempts, ...written }),
+    forget: email.forgetHandover,
+  },
 };
 
 const PAGE = 20;
 
-/**
- * Gives the channels what was dispatched for them. A group leaves our list after its room took it, and its room forgets it
- * after that: a death in between offers it once more, and the room says that it has it.
- */
-export async function handOver(ctx: Context): Promise<void> {
-  await Promise.all(TOUCH_CHANNELS.map((channel) => handOverTo(ctx, channel)));
+/** A group of messages, written once for our list and for the queue of their channel. */
+export function groupOf(uid: string, items: readonly object[]): Group {
+  const raws = items.map((item) => JSON.stringify(item));
+  return { uid, items, raws, raw: `{"uid":${JSON.stringify(uid)},"items":[${raws.join(",")}]}` };
 }
 
-async function handOverTo(ctx: Context, channel: TouchChannel): Promise<void> {
+/**
+ * Gives the channels what was dispatched for them and is still in our lists. A group leaves its list after its room took
+ * it, and its room forgets it after that: a death in between offers it once more, and the room says that it has it.
+ */
+export async function handOver(ctx: Context): Promise<void> {
+  await Promise.all(
+    TOUCH_CHANNELS.map(async (channel) => {
+      const list = ctx.redis.topology.key(HANDOVERS[channel]());
+      for (;;) {
+        const raws = await ctx.redis.commands.lrangeBuffer(list, 0, PAGE - 1);
+        if (raws.length === 0) return;
+        const groups = raws.map((raw) => ({ ...handoverGroup.decode(raw), raw }));
+        await handOverTo(ctx, channel, groups);
+      }
+    }),
+  );
+}
+
+/** The same for groups that the caller has just dispatched: they need not be read. */
+export async function handOverGroups(ctx: Context, groups: Groups): Promise<void> {
+  await Promise.all(TOUCH_CHANNELS.map((channel) => handOverTo(ctx, channel, groups[channel])));
+}
+
+async function handOverTo(ctx: Context, channel: TouchChannel, groups: readonly Group[]): Promise<void> {
   const { commands, topology } = ctx.redis;
   const list = topology.key(HANDOVERS[channel]());
-  for (;;) {
-    const raws = await commands.lrangeBuffer(list, 0, PAGE - 1);
-    if (raws.length === 0) return;
-    for (const raw of raws) {
-      const { uid, items } = handoverGroup.decode(raw);
-      await TAKERS[channel].accept(ctx, uid, items as never);
-      await commands.lrem(list, 1, raw);
-      await TAKERS[channel].forget(ctx, uid);
-    }
+  for (const { uid, items, raws, raw } of groups) {
+    await TAKERS[channel].accept(ctx, uid, items as never, raws ? { raws } : {});
+    await commands.lrem(list, 1, raw);
+    await TAKERS[channel].forget(ctx, uid);
   }
 }

@@ -103,15 +103,15 @@ export class Planner {
     try {
       const { message, remember } = this.#words(touch, states);
       if (destinations.length === 0) return this.#ended(touch, "unreachable", { type: "send_unreachable" }, now);
-      const messages = this.#messages(touch, message, destinations);
-      remember();
       const attempt = attemptUid(touch);
+      const messages = this.#messages(touch, attempt, message, destinations);
+      remember();
       return {
         touch,
         outcome: "reachable",
         messages,
         rows: [
-          ...this.#attempt(touch, now),
+          ...this.#attempt(touch, attempt, now),
           ...this.#step(touch, now, {
             type: "send_reachable",
             parent: attempt,
@@ -162,12 +162,12 @@ export class Planner {
   /** One entry for each destination. What the channel refuses cannot be sent to anybody. */
   #messages(
     touch: TouchEntry,
+    attempt_uid: string,
     message: RenderedMessages[TouchChannel],
     destinations: readonly Destination[],
   ): readonly { readonly uid: string }[] {
     const { uid: touch_uid, user_sub, channel } = touch;
     const touch_point_uid = this.#points.get(touch.touch_point_event_slug)!.uid;
-    const attempt_uid = attemptUid(touch);
     const jobs = {
       failureJob: { name: `runners.touch.${channel}_failure_handler`, kwargs: { attempt_uid, touch_uid, user_sub } },
       successJob: {
@@ -203,14 +203,15 @@ export class Planner {
   }
 
   #ended(touch: TouchEntry, outcome: Outcome, event: { type: string; reason?: string }, now: number): Plan {
-    const rows = [...this.#attempt(touch, now), ...this.#step(touch, now, { ...event, parent: attemptUid(touch) })];
+    const attempt = attemptUid(touch);
+    const rows = [...this.#attempt(touch, attempt, now), ...this.#step(touch, now, { ...event, parent: attempt })];
     return { touch, outcome, messages: [], rows };
   }
 
-  #attempt(touch: TouchEntry, now: number): readonly LogEntry[] {
+  #attempt(touch: TouchEntry, attempt: string, now: number): readonly LogEntry[] {
     const { uid, queued_at, channel, touch_point_event_slug: event, event_parameters, user_sub: userSub } = touch;
     const step = { type: "send_attempt", touch_uid: uid, queued_at, channel, event, event_parameters };
-    return trailOf(this.#ctx, { uid: attemptUid(touch), userSub, event: step, at: now }, now);
+    return trailOf(this.#ctx, { uid: attempt, userSub, event: step, at: now }, now);
   }
 
   #step(touch: TouchEntry, now: number, event: { type: string; [field: string]: unknown }): readonly LogEntry[] {

@@ -45,16 +45,21 @@ export function keepsState(strategy: SelectionStrategy): boolean {
 
 /** Everything once, the lowest priority first and by chance within it; then from the beginning. */
 function fixed(messages: readonly Candidate[], state: unknown, roll: Dice): Selection {
-  const parsed = Seen.safeParse(state);
+  const parsed = state === undefined ? undefined : Seen.safeParse(state);
   const known = new Set(messages.map(({ uid }) => uid));
-  const seen = new Set((parsed.success ? parsed.data : []).filter((uid) => known.has(uid)));
-  const all = messages.map((message, at) => ({ ...message, at }));
-  const fresh = all.filter(({ uid }) => !seen.has(uid));
-  const open = fresh.length > 0 ? fresh : all;
-  const lowest = Math.min(...open.map(({ priority }) => priority));
-  const choices = open.filter(({ priority }) => priority === lowest);
-  const chosen = choices[roll(choices.length)]!;
-  return { at: chosen.at, state: fresh.length > 0 ? [...seen, chosen.uid] : [chosen.uid] };
+  const seen = new Set(parsed?.success ? parsed.data.filter((uid) => known.has(uid)) : []);
+  const isFresh = messages.some(({ uid }) => !seen.has(uid));
+  let lowest = Number.POSITIVE_INFINITY;
+  let choices: number[] = [];
+  for (const [at, { uid, priority }] of messages.entries()) {
+    if ((isFresh && seen.has(uid)) || priority > lowest) continue;
+    if (priority < lowest) choices = [];
+    lowest = priority;
+    choices.push(at);
+  }
+  const at = choices[roll(choices.length)]!;
+  const { uid } = messages[at]!;
+  return { at, state: isFresh ? [...seen, uid] : [uid] };
 }
 
 /** One of each priority in turn, upwards; within a priority what was never said, then what was said longest ago. */

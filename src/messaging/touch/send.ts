@@ -12,7 +12,7 @@ import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { type Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
-import { handOver } from "./handover.ts";
+import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
 import { HANDOVERS, keys } from "./keys.ts";
 import { type Plan, Planner } from "./plan.ts";
 import { dispatch } from "./scripts.ts";
@@ -38,7 +38,8 @@ const GROUP = 500;
  *
  * Reading comes first and changes nothing. One script then takes the touches from the purgatory together with all that
  * follows, so a death leaves a touch either whole in the purgatory or wholly sent. Groups that a dead run dispatched and
- * did not hand over are handed over first; the channel knows a group that it took before.
+ * did not hand over are handed over first; the channel knows a group that it took before. While channels take a batch the
+ * next one is planned; a run ends when they have all.
  */
 export async function sendQueued(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<ReportCount>(ctx, keys.sendReport);
@@ -49,10 +50,10 @@ export async function sendQueued(ctx: JobContext, lock: Lock): Promise<StopReaso
     runner: ctx.job.name,
     shuttingDown: () => ctx.shuttingDown(),
     exhausted: () => ctx.budget.exhausted(),
-    backpressure: () => isTooMuch(ctx),
+    backpressure: () => run.isTooMuch(),
     claim: (first) => sendQueue.claimBatch(ctx, lock.fence, first, size),
     handle: ({ size: held }) => run.handle(held),
-  });
+  }).finally(() => run.handedOver());
   await report.finish({ stopReason, counts: run.report() });
   return stopReason;
 }
@@ -61,7 +62,7 @@ type ChannelCount = `${"attempted" | "reachable" | "unreachable"}_${TouchChannel
 type ReportCount = "attempted" | "touch_points" | "stale" | ChannelCount;
 
 /** Whether a channel or the log has so much to do that touches had better wait where producers see them. */
-async function isTooMuch(ctx: Context): Promise<boolean> {
+async function isTooMuch(ctx: Context, coming: Readonly<Record<TouchChannel, number>>): Promise<boolean> {
   const { commands, topology } = ctx.redis;
   const limit = ctx.config.get(settings.channelQueueLimit);
   const [texts, mails, pushes, rows] = await Promise.all([
@@ -70,13 +71,19 @@ async function isTooMuch(ctx: Context): Promise<boolean> {
     push.sendQueueInfo(ctx).then(({ length }) => length),
     commands.llen(topology.key(keys.toLog())),
   ]);
-  return Math.max(texts, mails, pushes) > limit || rows >= ctx.config.get(settings.logLimit);
+  const most = Math.max(texts + coming.sms, mails + coming.email, pushes + coming.push);
+  return most > limit || rows >= ctx.config.get(settings.logLimit);
 }
+
+const NONE: Readonly<Record<TouchChannel, number>> = { push: 0, sms: 0, email: 0 };
 
 class SendRun {
   readonly #ctx: JobContext;
   readonly #planner: Planner;
   readonly #counts: Record<ChannelCount | "stale", number>;
+  /** The channels take what was dispatched last. */
+  #handing: Promise<void> = Promise.resolve();
+  #coming = NONE;
 
   constructor(ctx: JobContext) {
     this.#ctx = ctx;
@@ -85,6 +92,18 @@ class SendRun {
       (["attempted", "reachable", "unreachable"] as const).map((what) => [`${what}_${channel}`, 0] as const),
     );
     this.#counts = { ...(Object.fromEntries(zeros) as Record<ChannelCount, number>), stale: 0 };
+  }
+
+  /** What is on its way counts too; where only that would be too much, it is waited for and looked at once more. */
+  async isTooMuch(): Promise<boolean> {
+    if (!(await isTooMuch(this.#ctx, this.#coming))) return false;
+    await this.#handing;
+    return isTooMuch(this.#ctx, NONE);
+  }
+
+  /** Resolves when the channels have all that was dispatched. */
+  handedOver(): Promise<void> {
+    return this.#handing;
   }
 
   async handle(size: number): Promise<undefined> {
@@ -153,14 +172,20 @@ class SendRun {
         ]),
         ...rows,
         ...failed.map((callback) => encodeJob({ ...callback, queued_at: now })),
-        ...TOUCH_CHANNELS.flatMap((channel) => groups[channel]),
+        ...TOUCH_CHANNELS.flatMap((channel) => groups[channel].map(({ raw }) => raw)),
         ...block,
       ],
     );
     if (!answer.ok) throw new Mismatch();
     noteSteps(ctx, plans.flatMap(notesOf));
     if (rows.length > 0) nudgeByName(ctx, "runners.touch.log");
-    await handOver(ctx);
+    await this.#handing;
+    this.#coming = lengthsOf(groups);
+    this.#handing = handOverGroups(ctx, groups).then(() => {
+      this.#coming = NONE;
+    });
+    // Whoever waits for it next hears of a failure.
+    this.#handing.catch(() => {});
   }
 
   #note({ touch: { channel }, outcome }: Plan): void {
@@ -178,12 +203,17 @@ function notesOf({ touch: { uid }, outcome, messages }: Plan): readonly Note[] {
 
 const textOf = (callback: Callback | null) => (callback ? JSON.stringify(callback) : "");
 
-function groupsOf(plans: readonly Plan[]): Readonly<Record<TouchChannel, readonly string[]>> {
-  const groups: Record<TouchChannel, string[]> = { push: [], sms: [], email: [] };
+function lengthsOf(groups: Groups): Readonly<Record<TouchChannel, number>> {
+  const sum = (channel: TouchChannel) => groups[channel].reduce((length, { items }) => length + items.length, 0);
+  return { push: sum("push"), sms: sum("sms"), email: sum("email") };
+}
+
+function groupsOf(plans: readonly Plan[]): Groups {
+  const groups: Record<TouchChannel, Groups[TouchChannel][number][]> = { push: [], sms: [], email: [] };
   for (const channel of TOUCH_CHANNELS) {
     const messages = plans.flatMap((plan) => (plan.touch.channel === channel ? plan.messages : []));
     for (let start = 0; start < messages.length; start += GROUP)
-      groups[channel].push(JSON.stringify({ uid: newUid("tho"), items: messages.slice(start, start + GROUP) }));
+      groups[channel].push(groupOf(newUid("tho"), messages.slice(start, start + GROUP)));
   }
   return groups;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Context } from "../../jobs/context.ts";
 import type { DebugEvent, LogEntry } from "./entries.ts";
 import { settings } from "./settings.ts";
@@ -14,7 +14,7 @@ const FAILURES: ReadonlySet<string> = new Set([
 
 /** A uid that the same step of the same message always gets, so that telling it twice leaves one row. */
 export function stepUid(...parts: readonly (string | number)[]): string {
-  return `crl_utbl_${createHash("sha256").update(parts.join("\n")).digest("base64url").slice(0, 22)}`;
+  return `crl_utbl_${hash("sha256", parts.join("\n"), "base64url").slice(0, 22)}`;
 }
 
 /** A step of a person's debug trail, as far as the installation keeps it. */
