@@ -10,12 +10,13 @@ export interface SignedRequest {
 }
 
 const DIGEST_BYTES = 20;
+const BASE64_LENGTH = 28;
 const BASE64_DIGEST = /^[A-Za-z0-9+/]{27}=$/;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
 
 /** The signature that Twilio puts on a request to this address. */
 export function signTwilioRequest(authToken: string, request: SignedRequest): string {
-  return digest(authToken, addresses(request)[0]! + contentOf(request));
+  return digest(authToken, originsOf(request.publicUrl)[0]! + request.path + contentOf(request));
 }
 
 /** True for text that can be a signature at all: twenty bytes in base64. */
@@ -23,49 +24,72 @@ export function isTwilioSignature(signature: string): boolean {
   return BASE64_DIGEST.test(signature);
 }
 
-/**
- * Whether a request was signed with our token. Behind proxies Twilio and we may disagree on whether the default port is
- * part of the address, so both spellings count. Comparing takes the same time wherever two digests differ.
- */
+/** Whether a request was signed with our token. */
 export function verifyTwilioSignature(authToken: string, signature: string, request: SignedRequest): boolean {
+  const { publicUrl, path } = request;
   if (!isTwilioSignature(signature)) return false;
-  const given = Buffer.from(signature, "latin1");
-  const content = contentOf(request);
-  return addresses(request).some((address) =>
-    timingSafeEqual(Buffer.from(digest(authToken, address + content), "latin1"), given),
-  );
+  return fitsTwilioSignature(authToken, signature, { publicUrl, path, content: contentOf(request) });
 }
 
-/** The block of SHA-1, by which keys are padded; and the longest text whose bytes surely fit beside one. */
-const BLOCK = 64;
-const SHORT = 4_096;
-/** The key that was used last, as both halves of the algorithm need it. An installation has one. */
-let pads: { readonly authToken: string; readonly inner: Buffer; readonly outer: Buffer } | undefined;
+/** A request whose names and values are one text already, in the order of the names. */
+export interface ContentRequest extends Pick<SignedRequest, "publicUrl" | "path"> {
+  readonly content: string;
+}
+
+const [made, given] = [Buffer.alloc(BASE64_LENGTH), Buffer.alloc(BASE64_LENGTH)];
 
 /**
- * HMAC-SHA1 in base64. Requests of the usual length take the way of two plain hashes over a padded key that is kept, as
- * the algorithm is defined: it costs a third of an Hmac object, and there are thousands of requests a second.
+ * The same for what can be a signature. Behind proxies Twilio and we may disagree on whether the default port is part of
+ * the address, so both spellings count. Comparing takes the same time wherever two digests differ.
+ */
+export function fitsTwilioSignature(
+  authToken: string,
+  signature: string,
+  { publicUrl, path, content }: ContentRequest,
+): boolean {
+  given.write(signature, "latin1");
+  for (const origin of originsOf(publicUrl)) {
+    made.write(digest(authToken, origin + path + content), "latin1");
+    if (timingSafeEqual(made, given)) return true;
+  }
+  return false;
+}
+
+/** The block of SHA-1, by which keys are padded. */
+const BLOCK = 64;
+const ASCII = /^[\0-\x7f]*$/;
+
+/** A key as both halves of the algorithm need it; a text stays one when it is padded, since it is ASCII. */
+interface Padded {
+  readonly authToken: string;
+  readonly inner: string;
+  readonly outer: Buffer;
+}
+
+/** The key that was used last. An installation has one. */
+let pads: Padded | undefined;
+
+/**
+ * HMAC-SHA1 in base64, as the algorithm is defined: two plain hashes over a padded key that is kept. It costs a third of an
+ * Hmac object, and there are thousands of requests a second.
  */
 function digest(authToken: string, text: string): string {
-  if (text.length > SHORT || Buffer.byteLength(authToken) > BLOCK)
-    return createHmac("sha1", authToken).update(text, "utf8").digest("base64");
-  if (pads?.authToken !== authToken) pads = { authToken, ...padded(authToken) };
-  const { inner, outer } = pads;
-  const length = inner.write(text, BLOCK, "utf8");
-  outer.write(hash("sha1", inner.subarray(0, BLOCK + length), "binary"), BLOCK, "latin1");
-  return hash("sha1", outer, "base64");
+  if (pads?.authToken !== authToken) {
+    if (authToken.length > BLOCK || !ASCII.test(authToken))
+      return createHmac("sha1", authToken).update(text, "utf8").digest("base64");
+    pads = padded(authToken);
+  }
+  pads.outer.write(hash("sha1", pads.inner + text, "binary"), BLOCK, "latin1");
+  return hash("sha1", pads.outer, "base64");
 }
 
-function padded(authToken: string): { readonly inner: Buffer; readonly outer: Buffer } {
-  const inner = Buffer.alloc(BLOCK + 3 * SHORT);
-  const outer = Buffer.alloc(BLOCK + DIGEST_BYTES);
+function padded(authToken: string): Padded {
   const key = Buffer.alloc(BLOCK);
-  key.write(authToken, "utf8");
-  for (const [at, byte] of key.entries()) {
-    inner[at] = byte ^ 0x36;
-    outer[at] = byte ^ 0x5c;
-  }
-  return { inner, outer };
+  key.write(authToken, "latin1");
+  const inner = String.fromCharCode(...key.map((byte) => byte ^ 0x36));
+  const outer = Buffer.alloc(BLOCK + DIGEST_BYTES);
+  outer.set(key.map((byte) => byte ^ 0x5c));
+  return { authToken, inner, outer };
 }
 
 /** Names and values in the order of the names by code unit, as `<` compares; a sort by locale would order some otherwise. */
@@ -76,12 +100,10 @@ function contentOf({ fields }: SignedRequest): string {
   return content;
 }
 
-/** The request's address, first as it is usually written, then with the scheme's default port spelled out. */
-function addresses({ publicUrl, path }: SignedRequest): string[] {
-  return originsOf(publicUrl).map((origin) => origin + path);
-}
-
-/** Of the address that was asked for last: an installation has one, and taking it apart costs more than the digest. */
+/**
+ * Our own address, first as it is usually written, then with the scheme's default port spelled out. The one that was asked
+ * for last is kept: an installation has one, and taking it apart costs more than the digest.
+ */
 let known: { readonly publicUrl: string; readonly origins: readonly string[] } | undefined;
 
 function originsOf(publicUrl: string): readonly string[] {

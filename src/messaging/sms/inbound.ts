@@ -33,13 +33,13 @@ export interface InboundAnswer {
 export async function takeInbound(ctx: Context, received: ReceivedWebhook): Promise<InboundAnswer> {
   const checked = checkWebhook(ctx.config, received);
   if (!checked.ok) return { status: REFUSAL_STATUS[checked.refusal] };
-  const { fields } = checked;
-  const [from, to, body] = [fields.From, fields.To, fields.Body];
+  const { form } = checked;
+  const [from, to, body] = [form.get("From"), form.get("To"), form.get("Body")];
   if (from === undefined || !E164.test(from) || to === undefined || body === undefined) {
     ctx.alerts.error(new Error("an inbound text lacks From, To or Body"));
     return { status: 200, body: twiml() };
   }
-  const optOutType = fields.OptOutType;
+  const optOutType = form.get("OptOutType");
   const wish = wishOf(body, optOutType);
   ctx.alerts.ops(`A text came in${wish === "none" ? "" : ` that says ${wish.toUpperCase()}`}.`);
   if (wish !== "none") {

@@ -7,7 +7,8 @@ import { nudgeByName } from "./enqueue.ts";
 import { E164, SID, type SmsEvent, shortWord, smsEvent } from "./entries.ts";
 import { keys, UNPROCESSABLE_KEPT } from "./keys.ts";
 import { smsWebhookStats } from "./stats.ts";
-import { checkWebhook, type Fields, REFUSAL_STATUS } from "./webhook-check.ts";
+import { checkWebhook, REFUSAL_STATUS } from "./webhook-check.ts";
+import type { Form } from "./webhook-form.ts";
 
 const LONGEST_FIELD = 500;
 
@@ -44,10 +45,10 @@ export async function takeStatusWebhook(ctx: Context, received: ReceivedWebhook)
       .catch((error) => ctx.log.warn({ err: error, refusal }, "a refused webhook could not be counted"));
     return REFUSAL_STATUS[refusal];
   }
-  const read = readStatus(ctx, checked.fields, at);
+  const read = readStatus(ctx, checked.form, at);
   if ("reason" in read) {
     ctx.alerts.warning("sms:webhook_unprocessable", `a signed webhook makes no sense: ${read.reason}`);
-    const cut = Object.entries(checked.fields).map(([name, value]) => [name, value.slice(0, LONGEST_FIELD)]);
+    const cut = checked.form.entries().map(([name, value]) => [name, value.slice(0, LONGEST_FIELD)]);
     const raw = JSON.stringify({ received_at: at, reason: read.reason, fields: Object.fromEntries(cut) });
     await deskOf(ctx).take({ at, kind: "senseless", raw });
   } else await deskOf(ctx).take({ at, kind: "news", raw: smsEvent.encode(read.event) });
@@ -56,16 +57,16 @@ export async function takeStatusWebhook(ctx: Context, received: ReceivedWebhook)
 
 function readStatus(
   ctx: Pick<Context, "config">,
-  fields: Fields,
+  form: Form,
   at: number,
 ): { readonly event: SmsEvent } | { readonly reason: string } {
-  const [sid, status] = [fields.MessageSid ?? "", fields.MessageStatus ?? ""];
+  const [sid, status] = [form.get("MessageSid") ?? "", form.get("MessageStatus") ?? ""];
   if (!SID.test(sid)) return { reason: "MessageSid is missing or has an unknown form" };
   if (!isKnownSmsStatus(status)) return { reason: "MessageStatus is not a status" };
-  const [account, ours] = [fields.AccountSid, ctx.config.get(smsSettings.twilioAccountSid)];
+  const [account, ours] = [form.get("AccountSid"), ctx.config.get(smsSettings.twilioAccountSid)];
   if (account !== undefined && ours !== undefined && account !== ours) return { reason: "AccountSid is another's" };
-  const error_code = shortWord(fields.ErrorCode ?? "") || null;
-  const to = fields.To ?? "";
+  const error_code = shortWord(form.get("ErrorCode") ?? "") || null;
+  const to = form.get("To") ?? "";
   return {
     event: {
       sid,

@@ -1,16 +1,15 @@
-import { isUtf8 } from "node:buffer";
-import { parse } from "node:querystring";
 import { sandboxAddress, standsIn } from "../../infrastructure/sandbox/service.ts";
 import type { Config } from "../../kernel/config.ts";
 import type { ReceivedWebhook } from "../../kernel/route.ts";
 import type { WebhookRefusal } from "../../mechanisms/webhook-desk/index.ts";
 import { smsSettings } from "../../providers/settings.ts";
-import { isTwilioSignature, verifyTwilioSignature } from "../../providers/twilio-signature.ts";
+import { fitsTwilioSignature, isTwilioSignature } from "../../providers/twilio-signature.ts";
 import { settings } from "./settings.ts";
+import { type Form, readForm } from "./webhook-form.ts";
 
 /** The most bytes of a webhook. */
 export const LARGEST_BODY = 1_048_576;
-const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 export const REFUSAL_STATUS: Readonly<Record<WebhookRefusal, number>> = {
   signature_missing: 401,
@@ -20,11 +19,8 @@ export const REFUSAL_STATUS: Readonly<Record<WebhookRefusal, number>> = {
   body_read_error: 500,
 };
 
-/** The fields of a form, each name once, blank values included. */
-export type Fields = Readonly<Record<string, string>>;
-
 export type CheckedWebhook =
-  | { readonly ok: true; readonly fields: Fields }
+  | { readonly ok: true; readonly form: Form }
   | { readonly ok: false; readonly refusal: WebhookRefusal };
 
 const refuse = (refusal: WebhookRefusal): CheckedWebhook => ({ ok: false, refusal });
@@ -33,19 +29,29 @@ const refuse = (refusal: WebhookRefusal): CheckedWebhook => ({ ok: false, refusa
 export function checkWebhook(config: Config, { headers, body, path }: ReceivedWebhook): CheckedWebhook {
   const signature = headers["x-twilio-signature"];
   if (typeof signature !== "string" || signature === "") return refuse("signature_missing");
-  if (!FORM.test(headers["content-type"] ?? "")) return refuse("body_parse_error");
+  if (!isForm(headers["content-type"])) return refuse("body_parse_error");
   if (!isTwilioSignature(signature)) return refuse("signature_invalid");
   if (body === "broken") return refuse("body_read_error");
   if (body === "too_large") return refuse("body_max_size_exceeded");
   if (body.length === 0) return refuse("signature_invalid");
-  const fields = fieldsOf(body);
-  if (!fields) return refuse("body_parse_error");
+  const form = readForm(body);
+  if (!form) return refuse("body_parse_error");
   const authToken = config.get(smsSettings.twilioAuthToken) ?? simulatedToken(config);
   // Without an address of our own, the one we were called by: who forges it still lacks the token.
   const publicUrl = config.get(settings.publicUrl) ?? addressedAs(headers.host);
   if (!authToken || publicUrl === undefined) return refuse("signature_invalid");
-  const signed = verifyTwilioSignature(authToken, signature, { publicUrl, path, fields: Object.entries(fields) });
-  return signed ? { ok: true, fields } : refuse("signature_invalid");
+  const signed = fitsTwilioSignature(authToken, signature, { publicUrl, path, content: form.content });
+  return signed ? { ok: true, form } : refuse("signature_invalid");
+}
+
+/** The type that fitted last: it is the same for almost every webhook. */
+let usualType: string | undefined;
+
+function isForm(type = ""): boolean {
+  if (type === usualType) return true;
+  if (!FORM_TYPE.test(type)) return false;
+  usualType = type;
+  return true;
 }
 
 function addressedAs(host = "localhost"): string | undefined {
@@ -56,12 +62,4 @@ function addressedAs(host = "localhost"): string | undefined {
 /** What the simulated provider signs with, where it stands in for a real one. */
 function simulatedToken(config: Config): string | undefined {
   return standsIn(config) ? sandboxAddress(config).twilio.authToken : undefined;
-}
-
-/** Nothing when it is not text or says something twice. */
-function fieldsOf(body: Buffer): Fields | undefined {
-  if (!isUtf8(body)) return undefined;
-  const fields = parse(body.toString("utf8"), "&", "=", { maxKeys: 0 });
-  for (const name of Object.keys(fields)) if (typeof fields[name] !== "string") return undefined;
-  return fields as Fields;
 }
