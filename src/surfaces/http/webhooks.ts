@@ -24,7 +24,8 @@ export async function mountWebhooks(
 ): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    // Any type at all, as a form and not as "*": which parser takes a type is remembered for forms only.
+    scope.addContentTypeParser(/^/, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     scope.addHook("onResponse", (request, reply, done) => {
       const seconds = measured(request, reply);
       if (reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
@@ -43,13 +44,17 @@ function mountWebhook(
   draining: () => boolean,
 ): void {
   const fail = failureHandler(ctx);
-  const answer = async (request: FastifyRequest, reply: FastifyReply, fault?: ReceivedWebhook["body"]) => {
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body?: ReceivedWebhook["body"],
+  ): Promise<void> => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     if (draining()) reply.header("connection", "close");
     try {
-      return send(reply, await route.handle(ctx, new Received(request, fault ?? (request.body as Buffer))));
+      send(reply, await route.handle(ctx, new Received(request, body)));
     } catch (error) {
-      return fail(error, request, reply);
+      fail(error, request, reply);
     }
   };
   scope.route({
@@ -57,7 +62,8 @@ function mountWebhook(
     url: routerPath(route.path),
     schema: describeRoute(room, route),
     validatorCompiler: () => () => true,
-    handler: (request, reply) => answer(request, reply),
+    // Without the promise, which the framework would wait for although it has its answer.
+    handler: (request, reply) => void answer(request, reply, request.body as Buffer),
     // The handler answers its own failures, so whatever comes here befell the body: reading it has stopped by then.
     errorHandler: (error, request, reply) =>
       void answer(request, reply, error.code === "FST_ERR_CTP_BODY_TOO_LARGE" ? "too_large" : "broken"),
@@ -90,8 +96,8 @@ class Received implements RouteRequest<RouteSchemas> {
   }
 }
 
-function send(reply: FastifyReply, answer: RouteReply): FastifyReply {
+function send(reply: FastifyReply, answer: RouteReply): void {
   reply.code(answer.status);
   if (answer.headers) reply.headers(answer.headers);
-  return reply.send(payloadOf(answer));
+  reply.send(payloadOf(answer));
 }
