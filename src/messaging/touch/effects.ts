@@ -28,6 +28,15 @@ export function installTouchEffects(effects: TouchEffects): () => void {
   };
 }
 
+/** Touches that were never sent: nobody could be reached, or they waited too long. Their story has that step already. */
+export async function unsent(ctx: Context, touches: readonly Omit<TouchEnd, "type">[]): Promise<void> {
+  if (!installed || touches.length === 0) return;
+  await installed.ended(
+    ctx,
+    touches.map((touch) => ({ ...touch, type: "failed" })),
+  );
+}
+
 export async function ended(ctx: Context, ends: readonly TouchEnd[]): Promise<void> {
   noteSteps(
     ctx,

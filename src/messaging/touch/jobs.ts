@@ -9,7 +9,7 @@ import { writeLog } from "./log.ts";
 import { forgetRequests } from "./requests.ts";
 import { sendQueued } from "./send.ts";
 import { detectStale } from "./stale.ts";
-import { tellClicks } from "./webhooks.ts";
+import { tellClicks, tellFailed } from "./webhooks.ts";
 
 const NoKwargs = z.strictObject({});
 const CALLBACK_RETRY = [5, 30, 300, 1800, 7200];
@@ -81,6 +81,7 @@ export const runners = [
   ...Object.values(handlers).flatMap(({ failure, success }) => [failure, success]),
   forgetRequestsJob,
   tellClicks,
+  tellFailed,
 ];
 
 export const recurring = [

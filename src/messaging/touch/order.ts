@@ -8,6 +8,7 @@ import { TOUCH_CHANNELS, type TouchChannel } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { EventSlug, faultOfParameters, type TouchPoint } from "./point.ts";
 import { pointsBySlug } from "./point-store.ts";
+import { failedCallback } from "./webhooks.ts";
 
 const Extra = z.record(z.string(), z.unknown()).default({});
 
@@ -146,6 +147,6 @@ function touchOf(ctx: Context, { uid, order, channel }: Planned, codes: readonly
     channel,
     parameters: { ...order.event_parameters, ...Object.fromEntries(addresses) },
     successCallback: callbacks?.success ?? null,
-    failureCallback: callbacks?.failure ?? null,
+    failureCallback: callbacks?.failure ?? failedCallback({ uid, userSub: order.user_sub, channel }),
   };
 }

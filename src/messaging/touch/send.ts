@@ -10,6 +10,7 @@ import { startRun } from "../../mechanisms/run-report/index.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
+import { unsent } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { type Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
 import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
@@ -178,6 +179,10 @@ class SendRun {
     );
     if (!answer.ok) throw new Mismatch();
     noteSteps(ctx, plans.flatMap(notesOf));
+    await unsent(
+      ctx,
+      plans.flatMap((plan) => unsentOf(plan, now)),
+    );
     if (rows.length > 0) nudgeByName(ctx, "runners.touch.log");
     await this.#handing;
     this.#coming = lengthsOf(groups);
@@ -200,6 +205,9 @@ function notesOf({ touch: { uid }, outcome, messages }: Plan): readonly Note[] {
   if (outcome !== "reachable") return [{ channel: "touch", uid, step: outcome }];
   return messages.map((message) => ({ channel: "touch", uid, step: "dispatched", detail: message.uid }));
 }
+
+const unsentOf = ({ touch: { uid: touchUid, user_sub: userSub, channel }, outcome }: Plan, at: number) =>
+  outcome === "reachable" ? [] : [{ touchUid, userSub, channel, at }];
 
 const textOf = (callback: Callback | null) => (callback ? JSON.stringify(callback) : "");
 
