@@ -28,6 +28,16 @@ export function queuePersist(ctx: FateContext, codes: readonly string[]): Promis
   });
 }
 
+/** Which of these links wait in the buffer. */
+export async function waitingAmong(
+  { redis: { commands, topology } }: Pick<Context, "redis">,
+  codes: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (codes.length === 0) return new Set();
+  const scores = await commands.zmscore(topology.key(keys.buffer()), ...codes);
+  return new Set(codes.filter((_, at) => scores[at] !== null));
+}
+
 /** Their message failed: nobody has them, and they are forgotten. */
 export function abandonLinks(ctx: FateContext, codes: readonly string[]): Promise<readonly AbandonOutcome[]> {
   return inGroups(codes, (group) => {

@@ -1,7 +1,7 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { type BufferedClick, bufferedClick, delayedHash, linkHash } from "./entries.ts";
-import { keys } from "./keys.ts";
+import { CODE_WINDOW, keys, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { linkStats } from "./stats.ts";
 
@@ -184,7 +184,30 @@ async function ages(ctx: InvariantContext): Promise<readonly string[]> {
   return left === 0 ? [] : [`${left} links in touch_links:buffer are older than any may be`];
 }
 
+/** A limit without an end would never let anybody in again. */
+async function limits(ctx: InvariantContext): Promise<readonly string[]> {
+  const { commands, topology } = ctx.redis;
+  const longest = async (name: string, seconds: number) => {
+    const left = await commands.pttl(name);
+    return left === -1 || left > seconds * 1000 ? [`a limit of uses lasts longer than ${seconds} s`] : [];
+  };
+  const violations = [
+    ...(await longest(topology.key(keys.signedOutLimit()), SIGNED_OUT_WINDOW)),
+    ...(await longest(topology.key(keys.warningLimit()), WARNING_WINDOW)),
+  ];
+  for await (const codes of namesLike(ctx, keys.codeLimit({ code: "x" }))) {
+    const found = await Promise.all(codes.map((code) => longest(topology.key(keys.codeLimit({ code })), CODE_WINDOW)));
+    violations.push(...found.flat());
+  }
+  return violations;
+}
+
 export const invariants: readonly Invariant[] = [
+  {
+    name: "touch_links:limits_end",
+    doc: "Every limit of uses ends within its window.",
+    check: seenTwice(limits),
+  },
   {
     name: "touch_links:buffer_is_whole",
     doc: "Every code in touch_links:buffer has a hash that agrees with it, and no hash stands alone.",

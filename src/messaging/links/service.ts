@@ -3,7 +3,7 @@ export { CODE_STYLES } from "./codes.ts";
 export { addressesOf, type CreatedLink, createLinks, type NewLink } from "./create.ts";
 export { type ClickEffects, installClickEffects, type NewClick } from "./effects.ts";
 export { errors } from "./errors.ts";
-export { abandonLinks, queuePersist } from "./fate.ts";
+export { abandonLinks, queuePersist, waitingAmong } from "./fate.ts";
 export { linkCallbacks } from "./jobs.ts";
 export { type LinkOrigin, originsOfLinks } from "./origins.ts";
 export { checkTarget, definePage, definePreview, type Page, type Preview, type PreviewTags } from "./pages.ts";

@@ -1,5 +1,6 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { linkSettings, waitingAmong } from "../links/service.ts";
 import { callback, TouchEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
@@ -61,6 +62,36 @@ async function alone({ redis: { commands, topology } }: InvariantContext): Promi
   return violations;
 }
 
+/** Links are cleared away by their age, and a touch may have waited before it was sent: old touches may lose theirs. */
+async function linksOfPending(ctx: InvariantContext): Promise<readonly string[]> {
+  const { commands, topology } = ctx.redis;
+  const young = ctx.clock.now() - ctx.config.get(linkSettings.leakAge) + ctx.config.get(settings.staleAfter);
+  const violations: string[] = [];
+  for (let start = 0; ; start += PAGE) {
+    const uids = await commands.zrangebyscore(topology.key(keys.pending()), young, "+inf", "LIMIT", start, PAGE);
+    if (uids.length === 0) return violations;
+    const raws = await Promise.all(
+      uids.map((uid) => commands.hget(topology.key(keys.pendingItem({ uid })), "success_callback")),
+    );
+    const wanted = uids.flatMap((uid, at) => storedBy(raws[at]).map((code) => ({ uid, code })));
+    const waiting = await waitingAmong(
+      ctx,
+      wanted.map(({ code }) => code),
+    );
+    for (const { uid, code } of wanted)
+      if (!waiting.has(code)) violations.push(`a link of the touch ${uid} is gone before it ended`);
+  }
+}
+
+function storedBy(raw: string | null | undefined): readonly string[] {
+  try {
+    const { name, kwargs } = callback.decode(Buffer.from(raw ?? ""));
+    return name === "runners.touch.persist_links" && Array.isArray(kwargs.codes) ? kwargs.codes.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
 async function uidsIn({ redis: { commands, topology } }: InvariantContext, key: KeyName<"list">): Promise<string[]> {
   const uids: string[] = [];
   for (let start = 0; ; start += PAGE) {
@@ -80,6 +111,25 @@ export const invariants: readonly Invariant[] = [
     name: "touch:pending_is_whole",
     doc: "Every touch that waits for its end has a callback and a message that has not ended, and no part of one stands alone.",
     check: seenTwice(pending),
+  },
+  {
+    name: "touch:pending_links_wait",
+    doc: "The links that a waiting touch would have stored are still there to be stored.",
+    check: seenTwice(linksOfPending),
+  },
+  {
+    name: "touch:purgatories_are_batches",
+    doc: "The purgatories hold no more than CARILLON_TOUCH_BATCH touches and CARILLON_TOUCH_LOG_BATCH rows.",
+    async check({ redis: { commands, topology }, config }) {
+      const purgatories = [
+        [keys.sendPurgatory(), config.get(settings.batch)],
+        [keys.logPurgatory(), config.get(settings.logBatch)],
+      ] as const;
+      const sizes = await Promise.all(purgatories.map(([key]) => commands.llen(topology.key(key))));
+      return purgatories.flatMap(([key, most], at) =>
+        sizes[at]! > most ? [`${key} holds ${sizes[at]} items; at most ${most}`] : [],
+      );
+    },
   },
   {
     name: "touch:touch_in_one_place",

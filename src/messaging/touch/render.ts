@@ -51,7 +51,10 @@ function copyOf(value: unknown): unknown {
 function place(into: object, key: readonly (string | number)[], value: string): void {
   let at = into;
   for (const [index, step] of key.entries()) {
-    if (index === key.length - 1) return put(at, step, value);
+    if (index === key.length - 1) {
+      put(at, step, value);
+      return;
+    }
     const next: unknown = Object.getOwnPropertyDescriptor(at, step)?.value;
     const inner = typeof next === "object" && next !== null ? next : typeof key[index + 1] === "number" ? [] : {};
     if (inner !== next) put(at, step, inner);
