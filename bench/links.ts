@@ -1,0 +1,192 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { ENGINES, type Engine } from "./furnish.ts";
+import { median, printTable, type Row, temporaryRedis, writeResults } from "./kit.ts";
+import type { Wish } from "./links-server.ts";
+
+const BARE = "a bare Fastify route that redirects";
+/** Connections of the load, kept open, with one request under way on each, as browsers do it. */
+const CONNECTIONS = 128;
+/** The first two rounds of each side only warm it up. */
+const WARM_UP = 2;
+const NOTES = [
+  "Each side is a process of its own with one thread that serves, over HTTP on the loopback with connections kept open. Ours is the whole server: log, measurements, limits, validation. Every request of ours uses another link and is a click that is kept; each round proves that all were.",
+  "Buffered: the links wait in Redis, and so do their clicks. Stored: the links are in SQL, and a click is answered after its row is committed. PGlite runs inside the server's process, Postgres beside it.",
+  "The processor time of the server is given too: it does not depend on what else the machine does.",
+  "The goal is 60 % of the bare route.",
+];
+
+type Kind = "buffered" | "stored";
+type Door = "POST /l/{code}" | "POST /api/1/notifications/complete";
+const DOORS: readonly Door[] = ["POST /l/{code}", "POST /api/1/notifications/complete"];
+
+interface Load {
+  readonly rate: number;
+  readonly cpu: number;
+}
+
+/** `npm run bench -- links [--clicks N] [--rounds N] [--engine PGlite|Postgres] [--kind buffered|stored]`; only a whole run is recorded. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      clicks: { type: "string", default: "20000" },
+      rounds: { type: "string", default: "5" },
+      engine: { type: "string" },
+      kind: { type: "string" },
+    },
+  });
+  const size = { clicks: Number(values.clicks), rounds: Number(values.rounds) };
+  const engines = ENGINES.filter((name) => !values.engine || values.engine === name);
+  const rows: Row[] = [];
+  for (const [at, engine] of engines.entries()) {
+    // Buffered clicks never ask SQL: they are measured once.
+    const kinds: readonly Kind[] = at === engines.length - 1 ? ["buffered", "stored"] : ["stored"];
+    const wanted = kinds.filter((kind) => !values.kind || values.kind === kind);
+    rows.push(...(await measureOn(engine, wanted, size)));
+  }
+  printTable("Clicks beside a bare redirect", rows);
+  if (args.length > 0) return console.log("Only a run without options is recorded.");
+  writeResults("links", rows, { ...size, notes: NOTES });
+}
+
+async function measureOn(engine: Engine["name"], kinds: readonly Kind[], size: { clicks: number; rounds: number }) {
+  const redis = await temporaryRedis();
+  const ours = await startServer({ do: "serve", side: "ours", socketPath: redis.socketPath, engine });
+  const bare = await startServer({ do: "serve", side: "bare" });
+  try {
+    const rows: Row[] = [];
+    for (const kind of kinds)
+      for (const door of DOORS) rows.push(...(await compare(ours, bare, engine, kind, door, size)));
+    return rows;
+  } finally {
+    ours.child.send({ do: "stop" } satisfies Wish);
+    bare.child.send({ do: "stop" } satisfies Wish);
+    await Promise.all([once(ours.child, "exit"), once(bare.child, "exit")]);
+    await redis.close();
+  }
+}
+
+async function compare(
+  ours: Server,
+  bare: Server,
+  engine: Engine["name"],
+  kind: Kind,
+  door: Door,
+  { clicks, rounds }: { clicks: number; rounds: number },
+): Promise<readonly Row[]> {
+  const results: { readonly ours: Load[]; readonly bare: Load[] } = { ours: [], bare: [] };
+  for (let round = 0; round < WARM_UP + rounds; round++) {
+    const codes = (await ours.ask({ do: "make", kind, count: clicks })) as readonly string[];
+    const sides = [
+      async () => {
+        results.ours.push(
+          await loadedBy(
+            codes.map((code) => requestOf(door, code)),
+            ours,
+          ),
+        );
+        const kept = await ours.ask({ do: "count" });
+        if (kept !== clicks) throw new Error(`${kept} of ${clicks} clicks were kept`);
+      },
+      async () =>
+        void results.bare.push(
+          await loadedBy(
+            codes.map((code) => requestOf("POST /l/{code}", code)),
+            bare,
+          ),
+        ),
+    ];
+    if (round % 2 === 1) sides.reverse();
+    for (const side of sides) await side();
+  }
+  const [mine, theirs] = [results.ours.slice(WARM_UP), results.bare.slice(WARM_UP)];
+  const row = (what: string, unit: string, field: keyof Load): Row => {
+    const [a, b] = [mine.map((one) => one[field]), theirs.map((one) => one[field])];
+    const [ourMedian, peer] = [median(a), median(b)];
+    const ratio = field === "rate" ? ourMedian / peer : peer / ourMedian;
+    const metric = `${door}, ${kind === "buffered" ? "buffered" : `stored in ${engine}`}: ${what}`;
+    return { metric, unit, ours: ourMedian, peer, peerName: BARE, ratio, rounds: { ours: a, peer: b } };
+  };
+  return [row("clicks", "requests/s", "rate"), row("processor time of the server", "µs/request", "cpu")];
+}
+
+interface Server {
+  readonly child: ChildProcess;
+  readonly port: number;
+  ask(wish: Wish): Promise<unknown>;
+}
+
+async function startServer(wish: Wish): Promise<Server> {
+  const file = fileURLToPath(
+    new URL(`./links-server${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url),
+  );
+  const child = fork(file, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const ask = async (asked: Wish) => {
+    child.send(asked);
+    return ((await once(child, "message")) as [{ answer: unknown }])[0].answer;
+  };
+  return { child, ask, port: (await ask(wish)) as number };
+}
+
+/** As many browsers as there are versions: whoever knows a program by its name must look at each of them. */
+const agentOf = (index: number) =>
+  `Mozilla/5.0 (iPhone; CPU iPhone OS 18_${index % 10} like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.${index % 20} Mobile/15E${100 + (index % 200)} Safari/604.1`;
+
+let made = 0;
+
+function requestOf(door: Door, code: string): Buffer {
+  const index = made++;
+  const isForm = door === "POST /l/{code}";
+  const path = isForm ? `/l/${code}` : "/api/1/notifications/complete";
+  const body = isForm ? "" : JSON.stringify({ code });
+  const headers = {
+    host: "app.example.com",
+    "user-agent": agentOf(index),
+    accept: isForm ? "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" : "application/json",
+    "accept-language": "en-US,en;q=0.9",
+    "content-type": isForm ? "application/x-www-form-urlencoded" : "application/json",
+    ...(isForm ? { referer: `https://app.example.com/l/${code}` } : { visitor: `crl_vis_${index}` }),
+    "content-length": String(body.length),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
+}
+
+async function cpuOf({ ask }: Server): Promise<number> {
+  const { user, system } = (await ask({ do: "cpu" })) as NodeJS.CpuUsage;
+  return user + system;
+}
+
+async function loadedBy(requests: readonly Buffer[], server: Server): Promise<Load> {
+  const before = await cpuOf(server);
+  const started = performance.now();
+  let next = 0;
+  const one = async () => {
+    const socket = connect({ host: "127.0.0.1", port: server.port, noDelay: true });
+    await once(socket, "connect");
+    await new Promise<void>((resolve, reject) => {
+      let rest = "";
+      const send = () => void (next < requests.length ? socket.write(requests[next++]!) : socket.end(resolve));
+      socket.on("error", reject);
+      socket.on("data", (chunk) => {
+        rest += chunk.toString("latin1");
+        const end = rest.indexOf("\r\n\r\n");
+        if (end < 0) return;
+        const length = Number(/\r\ncontent-length: (\d+)/i.exec(rest)?.[1] ?? 0);
+        if (rest.length < end + 4 + length) return;
+        if (!/^HTTP\/1\.1 (200|303) /.test(rest))
+          return reject(new Error(`a click was answered ${rest.slice(0, 600)}`));
+        rest = "";
+        send();
+      });
+      send();
+    });
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  const took = (performance.now() - started) / 1000;
+  return { rate: requests.length / took, cpu: ((await cpuOf(server)) - before) / requests.length };
+}
