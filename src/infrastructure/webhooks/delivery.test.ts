@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { eventually } from "../../../test/harness/facts.ts";
@@ -58,6 +59,36 @@ test("an event reaches its endpoint signed so that any receiver of the standard 
       created_at: now,
     },
   ]);
+});
+
+test("the receiver of these tests knows the example that the standard publishes", () => {
+  const headers = {
+    "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": "1614265330",
+    "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+  };
+  const request = { headers, method: "POST", path: "/", port: 1, body: Buffer.from('{"test": 2432232314}') };
+  expect(verified(request, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1_614_265_330)).toEqual({ test: 2432232314 });
+});
+
+test("connections are used again though receivers answer with words, and endless words do not hold anybody up", async () => {
+  const { uid } = await house.endpoint();
+  const talk = answersText(200, "thank you");
+  const endless: typeof talk = (_, response) => {
+    const go = () => {
+      if (!response.destroyed) response.write("x".repeat(8_192), go);
+    };
+    response.writeHead(200);
+    go();
+  };
+  house.receiver.once.push(talk, talk, endless);
+  for (const name of ["one", "two", "three"]) {
+    await emitEvents(house.ctx, [arrived(name)]);
+    await house.work();
+  }
+  const [first, second] = house.receiver.requests;
+  expect(second!.port).toBe(first!.port);
+  expect(await house.messages(uid, "?status=delivered")).toHaveLength(3);
 });
 
 test("each endpoint hears only of the types it asked for, and telling twice changes nothing", async () => {
@@ -291,3 +322,30 @@ test("what was to be told about a person is forgotten with them", async () => {
   expect(house.receiver.requests).toHaveLength(1);
   expect(await house.messages(uid)).toHaveLength(1);
 });
+
+test("whatever receivers answer, each event ends as one message a wanting endpoint, delivered or given up for its reason", async () => {
+  const answers = { ok: 204, slow: 429, broken: 500, gone: 410 } as const;
+  const plan = fc.array(fc.constantFrom("ok", "slow", "broken", "gone"), { maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(plan, fc.integer({ min: 1, max: 4 }), async (story, count) => {
+      await house.clear();
+      const { uid } = await house.endpoint();
+      house.receiver.once.push(...story.map((answer) => answersText(answers[answer], "")));
+      const events = Array.from({ length: count }, (_, at) => arrived(String(at)));
+      await emitEvents(house.ctx, events);
+      await emitEvents(house.ctx, events);
+      await house.work();
+      for (const delay of RETRY_DELAYS) await house.pass(delay);
+      const messages = await house.messages(uid);
+      expect(messages).toHaveLength(count);
+      const { enabled } = (await house.call("GET", `/api/1/admin/webhooks/${uid}`)).json();
+      for (const { status, attempts, last_error } of messages) {
+        if (status === "delivered") expect([attempts > 0 && attempts <= 9, last_error]).toEqual([true, null]);
+        else expect([status, attempts === 9 || !enabled]).toEqual(["failed", true]);
+      }
+      expect(enabled).toBe(!house.receiver.requests.some((_, at) => story[at] === "gone"));
+      expect(await house.asleep()).toEqual([]);
+    }),
+    { numRuns: 15 },
+  );
+}, 60_000);
