@@ -99,7 +99,14 @@ class AssignRun {
   async #firstDate(): Promise<number> {
     const { redis, alerts } = this.#ctx;
     const held = await redis.commands.get(redis.topology.key(keys.earliest()));
-    if (held === null) return Math.floor((this.#startedAt - DAY / 2) / DAY);
+    if (held === null) {
+      if (await this.#hasHistory())
+        alerts.warning(
+          "daily_reminders:progress_lost",
+          "it is not known any more how far reminders got: some may be sent once more today",
+        );
+      return Math.floor((this.#startedAt - DAY / 2) / DAY);
+    }
     const oldest = calendarOf(this.#ctx).unixDate(this.#startedAt) - 2;
     let date = Number(held);
     if (date < oldest)
@@ -109,6 +116,14 @@ class AssignRun {
       );
     for (; date < oldest; date++) await this.#close(date, await this.#known(date), true);
     return date;
+  }
+
+  /** Whether reminders were sent on days that are over: then somebody must have known how far they got. */
+  async #hasHistory(): Promise<boolean> {
+    const { rows } = await sql`select 1 from daily_reminder_stats limit 1`.execute(
+      this.#ctx.sql.tables<ReminderTables>(),
+    );
+    return rows.length > 0;
   }
 
   async #known(date: number): Promise<readonly string[]> {
