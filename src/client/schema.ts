@@ -2972,6 +2972,14 @@ export interface Routes {
       body?: Blob | ArrayBuffer | string;
       answer: unknown;
     };
+    /** Leave with the button that a mailbox shows. For `List-Unsubscribe-Post`: the code alone decides, for every address that its mail went to. */
+    "/api/1/notifications/one_click/{code}": {
+      path: {
+        code: string;
+      };
+      body?: Blob | ArrayBuffer | string;
+      answer: Record<string, never>;
+    };
     /** Leave with the form behind the link of a mail. */
     "/l/{code}/unsubscribe": {
       path: {
