@@ -1,8 +1,9 @@
 import { expect } from "vitest";
+import { migrationsOf } from "../../src/domain.ts";
 import { domains } from "../../src/domains.ts";
 import type { KernelContext } from "../../src/kernel/context.ts";
 import { audit, Catalogue } from "../../src/kernel/keyspace/index.ts";
-import type { Sql } from "../../src/kernel/sql/index.ts";
+import { migrate, type Sql } from "../../src/kernel/sql/index.ts";
 import { calendarOf, readCounts, rotate, type StatsFamily } from "../../src/mechanisms/dated-counters/index.ts";
 import type { NewMessage } from "../../src/sandbox/inbox.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -242,6 +243,11 @@ export async function rotateAll(ctx: KernelContext, families: readonly StatsFami
 
 export const total = (days: readonly Sums[], ...events: string[]) =>
   days.reduce((sum, day) => sum + day.of(...events), 0);
+
+/** The tables of every room, since what one does to contact methods others follow, and the audit looks at all. */
+export async function furnish(sql: Sql): Promise<void> {
+  await migrate(sql, domains.flatMap(migrationsOf));
+}
 
 /** No key is unknown or malformed, and every invariant of every room holds. */
 export async function expectOrder(ctx: KernelContext): Promise<void> {

@@ -14,6 +14,7 @@ import {
   daysOf,
   Ends,
   expectOrder,
+  furnish,
   live,
   moment,
   rotateAll,
@@ -46,6 +47,7 @@ test("a week of mails through a bad provider: each ends once, and every day adds
 }, async () => {
   const house = await openEmail();
   closing = () => house.close();
+  await furnish(house.base.sql);
   const { base } = house;
   const config = [[settings.maxPerSecond, 100_000]] as never;
   const ctx = house.process({ config });

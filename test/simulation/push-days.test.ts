@@ -11,6 +11,7 @@ import {
   daysOf,
   Ends,
   expectOrder,
+  furnish,
   live,
   rotateAll,
   Taken,
@@ -32,6 +33,7 @@ test("a week of notifications through a bad provider: each ends once, and every 
   const config = [[settings.maxPerSecond, 100_000]] as never;
   const main = house.another({ config });
   const { ctx } = main;
+  await furnish(ctx.sql);
   const firstDate = calendarOf(ctx).unixDate(house.clock.now());
   const uids: string[] = [];
   const ends = new Ends();

@@ -21,6 +21,7 @@ import {
   daysOf,
   Ends,
   expectOrder,
+  furnish,
   live,
   moment,
   rotateAll,
@@ -39,6 +40,7 @@ test("a week of texts through a bad provider: each ends once, and every day adds
 }, async () => {
   const house = await openSms();
   closing = () => house.close();
+  await furnish(house.base.sql);
   const { ctx, base } = house;
   const weather = new Weather("sms");
   const firstDate = calendarOf(ctx).unixDate(base.clock.now());
