@@ -1,12 +1,14 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import { type Route, receivedOf } from "../../kernel/route.ts";
+import { type Route, type RouteReply, receivedOf } from "../../kernel/route.ts";
 import { INBOUND_WEBHOOK, STATUS_WEBHOOK } from "./addresses.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import { takeInbound } from "./inbound.ts";
 import { takeStatusWebhook } from "./status-webhook.ts";
 import { LARGEST_BODY } from "./webhook-check.ts";
+
+const replyOf = (status: number): RouteReply => ({ status });
 
 export const routes: readonly Route<Context>[] = [
   route({
@@ -18,7 +20,7 @@ export const routes: readonly Route<Context>[] = [
     consumes: "webhook",
     bodyLimit: LARGEST_BODY,
     responses: { 200: z.unknown() },
-    handle: async (ctx, request) => ({ status: await takeStatusWebhook(ctx, receivedOf(request)) }),
+    handle: (ctx, request) => takeStatusWebhook(ctx, receivedOf(request)).then(replyOf),
   }),
   route({
     method: "POST",

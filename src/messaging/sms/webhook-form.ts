@@ -53,22 +53,27 @@ const byCodeUnit = (one: string, other: string) => (one < other ? -1 : one > oth
 
 /**
  * What `querystring.parse` reads, in a third of its time, for forms as they come: in ASCII and with few fields, so that they
- * can be put in their places one by one.
+ * can be put in their places one by one. Each kind of sign is searched for from where it was found last, so that a form
+ * without any is not searched to its end for each of its fields.
  */
 function readFew(text: string): Form | undefined | "many" {
   const names: string[] = [];
   const values: string[] = [];
-  let equals = -1;
+  const spaced = text.includes("+");
+  let [equals, percent] = [-1, -1];
   for (let from = 0, end = 0; from < text.length; from = end + 1) {
-    end = text.indexOf("&", from);
-    if (end < 0) end = text.length;
+    end = placeOf("&", text, from);
     if (end === from) continue;
     if (names.length === FEW) return "many";
-    // Looked for once only, wherever it is: a form without any would be searched to its end for each of its fields.
-    if (equals < from) equals = text.indexOf("=", from);
-    if (equals < 0) equals = text.length;
-    const name = decoded(text, from, Math.min(equals, end));
-    const value = equals < end ? decoded(text, equals + 1, end) : "";
+    if (equals < from) equals = placeOf("=", text, from);
+    if (percent < from) percent = placeOf("%", text, from);
+    const middle = Math.min(equals, end);
+    let name = text.slice(from, middle);
+    let value = text.slice(middle + 1, end);
+    if (spaced || percent < end) {
+      name = unescaped(name);
+      value = unescaped(value);
+    }
     let at = names.length;
     while (at > 0 && names[at - 1]! > name) at--;
     if (at > 0 && names[at - 1] === name) return undefined;
@@ -84,8 +89,19 @@ function readFew(text: string): Form | undefined | "many" {
   return new Form(names, values);
 }
 
-function decoded(text: string, from: number, to: number): string {
-  let part = text.slice(from, to);
-  if (part.includes("+")) part = part.replaceAll("+", " ");
-  return part.includes("%") ? percentDecoded(part) : part;
+/** Where a sign stands next; at the end where there is none. */
+function placeOf(sign: string, text: string, from: number): number {
+  const place = text.indexOf(sign, from);
+  return place < 0 ? text.length : place;
+}
+
+function unescaped(part: string): string {
+  // Phone numbers begin with a plus sign, every webhook has two, and so they are spared the whole way.
+  if (part.startsWith("%2B")) return `+${unescapedRest(part.slice(3))}`;
+  return unescapedRest(part);
+}
+
+function unescapedRest(part: string): string {
+  const text = part.includes("+") ? part.replaceAll("+", " ") : part;
+  return text.includes("%") ? percentDecoded(text) : text;
 }

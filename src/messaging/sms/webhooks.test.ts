@@ -5,6 +5,7 @@ import { createUser } from "../../people/users/service.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
 import { addPhones, installEffects } from "../contacts/service.ts";
+import { smsEvent } from "./entries.ts";
 import { wishOf } from "./inbound.ts";
 import { keys } from "./keys.ts";
 import { openSms, type SmsHouse } from "./sms.fixture.ts";
@@ -74,6 +75,8 @@ test("each kind of webhook gets its answer and one counter", async () => {
   });
   const [event] = await house.ctx.redis.commands.lrange(keys.event(), 0, -1);
   expect(JSON.parse(event!)).toMatchObject({ sid: SID, status: "sending", error_code: null, received_via: "webhook" });
+  // It is written by hand, for speed.
+  expect(smsEvent.encode(smsEvent.decode(Buffer.from(event!)))).toBe(event);
   expect(await house.length(keys.unprocessable())).toBe(2);
 });
 

@@ -50,7 +50,7 @@ export async function buildServer(
 ): Promise<FastifyInstance> {
   const proxies = ctx.config.get(settings.trustedProxies);
   const app = fastify({
-    loggerInstance: ctx.log,
+    loggerInstance: withoutChildren(ctx.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: ctx.config.get(settings.bodyLimit),
     trustProxy: proxies.length > 0 ? [...proxies] : false,
@@ -76,8 +76,6 @@ export async function buildServer(
   app.setValidatorCompiler(checkBySchema);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(failureHandler(ctx));
-  // Everything that is logged about a request names its id by itself.
-  app.setChildLoggerFactory((logger) => logger);
   acceptJson(app);
   app.addHook("preClose", async () => {
     draining = true;
@@ -99,6 +97,15 @@ export async function buildServer(
   });
   await app.ready();
   return app;
+}
+
+/**
+ * Everything that is logged about a request names its id by itself, so no request has a log of its own. The framework asks
+ * the log itself for one: a factory of ours would have its result examined for every request.
+ */
+function withoutChildren(log: Context["log"]): Context["log"] {
+  const alone: Context["log"] = Object.create(log, { child: { value: () => alone } });
+  return alone;
 }
 
 /** What every request meets before its route, and what every answer carries. */
