@@ -45,9 +45,7 @@ class Line {
       else this.#waiting.push([note]);
     }
     this.#count += kept.length;
-    this.#appending ??= this.#append(ctx).finally(() => {
-      this.#appending = undefined;
-    });
+    this.#appending ??= this.#append(ctx);
   }
 
   /** What is noted during one append goes with the next, so that busy times make larger calls and not more. */
@@ -66,6 +64,8 @@ class Line {
         count(ctx, notes);
       }
     }
+    // At once: what is noted a moment later must find nobody who seems to be at work.
+    this.#appending = undefined;
   }
 }
 

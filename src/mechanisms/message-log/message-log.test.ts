@@ -46,6 +46,11 @@ async function tell(process: KernelContext, notes: readonly Note[]): Promise<voi
   noteSteps(process, notes);
   await notesSettled(process);
 }
+/** After so many turns of the queue of promises, all within one turn of the event loop. */
+async function later<T>(turns: number, act: () => T): Promise<Awaited<T>> {
+  for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+  return await act();
+}
 const store = (process: KernelContext = ctx) => storeNotes(process, fence, options);
 const waiting = () => ctx.redis.commands.llen(messageLogKeys.buffer());
 async function rows(): Promise<number> {
@@ -56,6 +61,29 @@ async function rows(): Promise<number> {
 }
 
 describe("the story of a message", () => {
+  test("a step that is noted just when the last ones were taken is not left behind", async () => {
+    for (let turns = 0; turns < 12; turns++) {
+      let isFirst = true;
+      const redis = new Proxy(ctx.redis, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name);
+          if (typeof value !== "function") return value;
+          if (name !== "run") return value.bind(target);
+          return async (...given: unknown[]) => {
+            const answer: unknown = await value.apply(target, given);
+            if (isFirst) void later(turns, () => noteSteps(process, [note(`crl_sms_late${turns}`, "delivered")]));
+            isFirst = false;
+            return answer;
+          };
+        },
+      });
+      const process = { ...ctx.process(), redis };
+      await tell(process, [note(`crl_sms_early${turns}`, "queued")]);
+      await later(20, () => notesSettled(process));
+      expect([turns, (await storyOf(ctx, `crl_sms_late${turns}`)).length]).toEqual([turns, 1]);
+    }
+  });
+
   test("it is told in order, with the time each step lasted, before and after it reached SQL", async () => {
     const t = ctx.clock.now();
     const notes = [
