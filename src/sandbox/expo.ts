@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { type Met, meetFate } from "./fates.ts";
 import { EXPO_MESSAGE_FAULTS, EXPO_REQUEST_FAULTS, isOut, strike, takeFailure, takeTime } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, SandboxMessage } from "./inbox.ts";
@@ -113,7 +114,10 @@ export class ExpoSimulator {
     if (mixed) return mixed;
     if (!this.#gauge.admit(pushes.length, knobs.ratePerSecond))
       return refusal(429, "TOO_MANY_REQUESTS", "Too many notifications in a second.");
-    const tickets = pushes.map((push) => this.#accept(push));
+    const fates = pushes.map(({ to }) => meetFate(this.#knobs.recipients, to));
+    if (fates.some((fate) => fate?.kind === "transient"))
+      return refusal(503, "SERVICE_UNAVAILABLE", "One of these devices cannot be served right now.");
+    const tickets = pushes.map((push, at) => this.#accept(push, fates[at]));
     if (takeTime(knobs, "dropConnectionAfterAccept") || cut) return "cut";
     switch (malformed) {
       case "json":
@@ -148,7 +152,7 @@ export class ExpoSimulator {
     return { status: 400, json: { errors: [error] } };
   }
 
-  #accept(push: { to: string } & Record<string, unknown>): Ticket {
+  #accept(push: { to: string } & Record<string, unknown>, fate: Met | undefined): Ticket {
     const knobs = this.#knobs.expo;
     const token = push.to;
     const fault = strike(knobs.messageFaultRates, EXPO_MESSAGE_FAULTS, this.#random);
@@ -164,9 +168,14 @@ export class ExpoSimulator {
       knobs.receiptErrors[token] ??
       /\[sandbox-receipt-([A-Za-z]+)-/.exec(token)?.[1] ??
       (Buffer.byteLength(JSON.stringify(push)) > LARGEST_MESSAGE ? "MessageTooBig" : undefined) ??
+      (fate?.kind === "permanent" ? "DeviceNotRegistered" : undefined) ??
       (fault === "receipt_error" ? "MessageRateExceeded" : undefined);
-    const never = fault === "receipt_never" || knobs.receiptNever.includes(token) || /\[sandbox-slow-/.test(token);
-    const at = now + knobs.receiptDelaySeconds;
+    const never =
+      fate?.kind === "never" ||
+      fault === "receipt_never" ||
+      knobs.receiptNever.includes(token) ||
+      /\[sandbox-slow-/.test(token);
+    const at = now + (fate?.kind === "after" ? fate.seconds : knobs.receiptDelaySeconds);
     const outcome = failing === undefined ? { status: "delivered", at } : { status: "failed", at, error: failing };
     const message = this.#inbox.add({
       channel: "push",

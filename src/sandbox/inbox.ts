@@ -65,7 +65,7 @@ export class Inbox {
   readonly #clock: Clock;
   readonly #keep: number;
   readonly #messages = new Map<string, SandboxMessage>();
-  readonly #watchers = new Set<() => void>();
+  readonly #watchers = new Set<(message: SandboxMessage) => void>();
   readonly #shelf: Shelf | undefined;
   #bytes = 0;
   #made = 0;
@@ -98,8 +98,13 @@ export class Inbox {
     this.#bytes += kept.raw?.length ?? 0;
     this.#shelf?.put(kept);
     this.#makeRoom();
-    for (const watcher of this.#watchers) watcher();
+    for (const watcher of this.#watchers) watcher(kept);
     return kept;
+  }
+
+  /** Calls for every message that is taken from now on. */
+  watch(watcher: (message: SandboxMessage) => void): void {
+    this.#watchers.add(watcher);
   }
 
   get(id: string): SandboxMessage | undefined {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SES_ERRORS } from "./aws-errors.ts";
+import { RecipientKnobs } from "./fates.ts";
 import {
   EXPO_MESSAGE_FAULTS,
   EXPO_REQUEST_FAULTS,
@@ -104,13 +105,19 @@ export type ExpoKnobs = z.output<typeof ExpoKnobs>;
 export type TwilioKnobs = z.output<typeof TwilioKnobs>;
 export type SesKnobs = z.output<typeof SesKnobs>;
 
-export const KnobSettings = z.object({ expo: ExpoKnobs, twilio: TwilioKnobs, ses: SesKnobs });
+export const KnobSettings = z.object({
+  expo: ExpoKnobs,
+  twilio: TwilioKnobs,
+  ses: SesKnobs,
+  recipients: RecipientKnobs,
+});
 export type KnobSettings = z.output<typeof KnobSettings>;
 
 export const KnobPatch = z.strictObject({
   expo: ExpoKnobs.partial().optional(),
   twilio: TwilioKnobs.partial().optional(),
   ses: SesKnobs.partial().optional(),
+  recipients: RecipientKnobs.partial().optional(),
 });
 export type KnobPatch = z.input<typeof KnobPatch>;
 
@@ -173,7 +180,11 @@ const CALM: KnobSettings = {
     mail_fault_rates: {},
     notice_fault_rates: {},
   },
+  recipients: { previewBots: 0, deliver: {} },
 };
+
+/** Whose knobs there are. */
+export const KNOB_OWNERS = ["expo", "twilio", "ses", "recipients"] as const;
 
 /** How the simulators misbehave right now. Everything may be changed at any time and counts from the next request on. */
 export class Knobs {
@@ -191,6 +202,10 @@ export class Knobs {
     return this.#settings.ses;
   }
 
+  get recipients(): RecipientKnobs {
+    return this.#settings.recipients;
+  }
+
   get(): KnobSettings {
     return structuredClone(this.#settings);
   }
@@ -198,7 +213,7 @@ export class Knobs {
   /** Changes what is named and leaves the rest; refuses names and values that are none. */
   patch(changes: KnobPatch): KnobSettings {
     const checked = KnobPatch.parse(changes);
-    for (const provider of ["expo", "twilio", "ses"] as const) {
+    for (const provider of KNOB_OWNERS) {
       const named = Object.entries(checked[provider] ?? {}).filter(([, value]) => value !== undefined);
       Object.assign(this.#settings[provider], structuredClone(Object.fromEntries(named)));
     }
@@ -208,7 +223,7 @@ export class Knobs {
   /** Sets one provider's knobs: what is not named becomes calm. */
   replace(changes: KnobPatch): KnobSettings {
     const checked = KnobPatch.parse(changes);
-    for (const provider of ["expo", "twilio", "ses"] as const)
+    for (const provider of KNOB_OWNERS)
       if (checked[provider]) Object.assign(this.#settings[provider], structuredClone(CALM[provider]));
     return this.patch(checked);
   }

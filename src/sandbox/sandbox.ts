@@ -7,6 +7,7 @@ import { ExpoSimulator } from "./expo.ts";
 import { Inbox, type SandboxMessage } from "./inbox.ts";
 import { Knobs } from "./knobs.ts";
 import { isLoopback, sandboxErrors } from "./loopback.ts";
+import { Recipients } from "./recipients.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { SesSimulator } from "./ses.ts";
 import { openShelf } from "./shelf.ts";
@@ -67,12 +68,15 @@ export class Sandbox {
   readonly ses: SesSimulator;
   readonly inbox: Inbox;
   readonly knobs: Knobs;
+  /** The people at the other end. */
+  readonly recipients: Recipients;
   readonly #house: { url: string };
   readonly #closing: () => Promise<void>;
 
   private constructor(
     parts: Pick<Sandbox, "url" | "smtpUrl" | "expo" | "twilio" | "ses" | "inbox" | "knobs">,
     house: { url: string },
+    later: { readonly clock: Clock; readonly agenda: Agenda },
     closing: () => Promise<void>,
   ) {
     this.url = parts.url;
@@ -83,6 +87,16 @@ export class Sandbox {
     this.ses = parts.ses;
     this.inbox = parts.inbox;
     this.knobs = parts.knobs;
+    const { inbox, knobs, twilio } = parts;
+    this.recipients = new Recipients({
+      ...later,
+      inbox,
+      knobs,
+      twilio,
+      get publicUrl() {
+        return house.url;
+      },
+    });
     this.#closing = closing;
   }
 
@@ -130,7 +144,12 @@ export class Sandbox {
         await shelf?.close();
       };
       const { url } = server;
-      return new Sandbox({ url, smtpUrl: smtp.url, expo, twilio, ses, inbox, knobs }, house, closing);
+      return new Sandbox(
+        { url, smtpUrl: smtp.url, expo, twilio, ses, inbox, knobs },
+        house,
+        { clock, agenda },
+        closing,
+      );
     } catch (error) {
       for (const step of undo.reverse()) await step();
       throw error;

@@ -4,6 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import { refusal, refusalOf, SES_ERRORS, type SesError } from "./aws-errors.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { meetFate } from "./fates.ts";
 import { isOut, SES_MAIL_FAULTS, strike } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
@@ -130,12 +131,21 @@ export class SesSimulator {
     const messageId = `0100${seededHex(this.#random, 12)}-${[8, 4, 4, 4, 12].map((digits) => seededHex(this.#random, digits)).join("-")}-000000`;
     const now = this.#clock.now();
     const tags = Object.fromEntries((request.data.EmailTags ?? []).map(({ Name, Value }) => [Name, Value]));
-    const messages = receivers.map((to) => {
+    const fates = receivers.map((to) => meetFate(this.#knobs.recipients, to));
+    if (fates.some((fate) => fate?.kind === "transient"))
+      return refusal(503, "ServiceUnavailableException", "The mail service cannot take this mail right now.");
+    const messages = receivers.map((to, at) => {
+      const fate = fates[at];
       const drawn = strike(knobs.mail_fault_rates, SES_MAIL_FAULTS, this.#random);
       const outcome = this.#suppressed.has(to.toLowerCase())
         ? "suppressionlist"
-        : (drawn ?? outcomeOf(to, knobs.rules));
-      const ahead = noticesOf(outcome).map((notice) => this.#moment(notice, now + knobs.notify_delay_s));
+        : fate?.kind === "never"
+          ? "silent"
+          : fate?.kind === "permanent"
+            ? "bounce"
+            : (drawn ?? outcomeOf(to, knobs.rules));
+      const delay = fate?.kind === "after" ? fate.seconds : knobs.notify_delay_s;
+      const ahead = noticesOf(outcome).map((notice) => this.#moment(notice, now + delay));
       return this.#inbox.add({
         channel: "email",
         direction: "out",

@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Answer, Asked } from "./exchange.ts";
+import { type Met, meetFate } from "./fates.ts";
 import { isOut, strike, TWILIO_MESSAGE_FAULTS, TWILIO_REQUEST_FAULTS, takeFailure, takeTime } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox, Moment, SandboxMessage } from "./inbox.ts";
@@ -189,8 +190,10 @@ export class TwilioSimulator {
     const service = form.get("MessagingServiceSid");
     const refused = this.#refusal(to, body, form.get("From") ?? service);
     if (refused !== undefined) return twilioError(400, refused);
+    const fate = meetFate(this.#knobs.recipients, to);
+    if (fate?.kind === "transient") return twilioError(503, 20_503);
     const callback = form.get("StatusCallback") ?? this.#statusUrl();
-    const moments = this.#walk(to);
+    const moments = this.#walk(to, fate);
     const message = this.#inbox.add({
       channel: "sms",
       direction: "out",
@@ -220,10 +223,11 @@ export class TwilioSimulator {
     return this.stopped.has(to) ? 21610 : undefined;
   }
 
-  #walk(to: string): Moment[] {
+  #walk(to: string, fate: Met | undefined): Moment[] {
     const { finalStatus, stuckAt, stepSeconds, messageFaultRates } = this.#knobs.twilio;
     const fault = strike(messageFaultRates, TWILIO_MESSAGE_FAULTS, this.#random);
-    const end = finalStatus[to] ?? (fault === undefined || fault === "stuck" ? undefined : DRAWN_ENDS[fault]);
+    const fated = fate?.kind === "permanent" ? ({ status: "failed", code: 30_005 } as const) : undefined;
+    const end = finalStatus[to] ?? fated ?? (fault === undefined || fault === "stuck" ? undefined : DRAWN_ENDS[fault]);
     const until = end === undefined ? "delivered" : end.status;
     // A refused message fails before it leaves; one that the carrier gives up on had been sent.
     const way: string[] =
@@ -236,12 +240,20 @@ export class TwilioSimulator {
             : until === "read"
               ? [...TWILIO_WALK, "read"]
               : ["accepted", "queued", "sending", "sent", until];
-    const stuck = fault === "stuck" ? way.indexOf("sending") : stuckAt === null ? -1 : way.indexOf(stuckAt);
+    const stuck =
+      fault === "stuck" || fate?.kind === "never"
+        ? way.indexOf("sending")
+        : stuckAt === null
+          ? -1
+          : way.indexOf(stuckAt);
     const reached = stuck < 0 ? way : way.slice(0, stuck + 1);
     const now = this.#clock.now();
     return reached.map((status, index) => ({
       status,
-      at: now + index * stepSeconds,
+      at:
+        fate?.kind === "after" && index === reached.length - 1
+          ? now + Math.max(fate.seconds, index * stepSeconds)
+          : now + index * stepSeconds,
       ...(end?.code !== undefined && status === until ? { error: String(end.code) } : {}),
     }));
   }

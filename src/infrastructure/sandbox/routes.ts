@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
-import { KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
+import { KNOB_OWNERS, KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
 import { TOPIC_ARN } from "../../sandbox/sns.ts";
 import { errors } from "./errors.ts";
 import { INBOX_PAGE, INBOX_POLICY } from "./inbox-page.ts";
 import { Answered, inboxRoutes } from "./inbox-routes.ts";
 import { stageOf } from "./local-callers.ts";
+import { recipientRoutes } from "./recipient-routes.ts";
 
 export const routes = [
   route({
@@ -65,6 +66,7 @@ export const routes = [
   }),
   ...inboxRoutes("/api/1/sandbox/messages"),
   ...inboxRoutes("/sandbox/api/inbox"),
+  ...recipientRoutes,
   route({
     method: "POST",
     path: "/api/1/sandbox/sms/inbound",
@@ -114,7 +116,7 @@ export const routes = [
     access: "public",
     summary: "Set how one of them misbehaves; what is not named works again",
     schemas: {
-      params: z.object({ provider: z.enum(["expo", "twilio", "ses"]) }),
+      params: z.object({ provider: z.enum(KNOB_OWNERS) }),
       body: z.record(z.string(), z.unknown()),
     },
     responses: { 200: KnobSettings },

@@ -59,7 +59,7 @@ const text = () => {
     body: new URLSearchParams({ To: PERSON, Body: "Breathe", MessagingServiceSid: "MG1" }),
   });
 };
-const mail = (at = sandbox) =>
+const mail = (at = sandbox, raw = "Subject: Hi\r\n\r\nYour code is 424242") =>
   fetch(`${at.url}/v2/email/outbound-emails`, {
     method: "POST",
     headers: {
@@ -69,7 +69,7 @@ const mail = (at = sandbox) =>
     body: JSON.stringify({
       FromEmailAddress: "hello@example.com",
       Destination: { ToAddresses: ["ada@example.com"] },
-      Content: { Raw: { Data: Buffer.from("Subject: Hi\r\n\r\nYour code is 424242").toString("base64") } },
+      Content: { Raw: { Data: Buffer.from(raw).toString("base64") } },
     }),
   });
 
@@ -141,6 +141,34 @@ describe("the inbox over HTTP", () => {
     expect([bounce.status, bounce.body.type]).toEqual([409, "sandbox_action_unfit"]);
     expect((await call("POST", `/messages/${items[0].id}/actions`, { action: "explode" })).status).toBe(422);
     expect((await call("POST", "/messages/sms-0/actions", { action: "deliver" })).status).toBe(404);
+  });
+});
+
+describe("the people at the other end, over HTTP", () => {
+  const people = async (method: string, path: string, body?: unknown) => {
+    const answer = await server.call(method, `/sandbox/api/recipients/${path}`, { body, headers: here });
+    return { status: answer.statusCode, body: JSON.parse(answer.payload) };
+  };
+
+  it("have what they got with the codes of its links, follow them, leave and answer", async () => {
+    const raw = `Subject: Hi\r\n\r\nRead ${house.url}/l/abcd and https://example.com/l/efgh, leave with ${house.url}/l/ijkl`;
+    await mail(sandbox, raw);
+    expect((await people("GET", "ADA%40example.com")).body.items).toMatchObject([
+      { channel: "email", to: "ada@example.com", codes: ["abcd", "efgh", "ijkl"] },
+    ]);
+    expect((await people("POST", "click", { code: "abcd", signed_in: "token" })).body.answered).toBe(200);
+    expect(house.caught.slice(-2)).toMatchObject([
+      { path: "/l/abcd", headers: { authorization: "Bearer token" } },
+      { path: "/api/1/notifications/complete", body: '{"code":"abcd"}' },
+    ]);
+    expect((await people("POST", "click", { code: "../elsewhere" })).status).toBe(422);
+    house.statuses.push(200, 403, 200, 202);
+    expect((await people("POST", "ada@example.com/unsubscribe")).body).toEqual({ answered: 202 });
+    expect(house.caught.at(-1)).toMatchObject({ path: "/l/efgh/unsubscribe", body: "email=ada%40example.com" });
+    expect((await people("POST", "nobody@example.com/unsubscribe")).status).toBe(409);
+    expect((await people("POST", `${PERSON}/text`, { text: "STOP" })).body).toEqual({ answered: 200 });
+    expect(house.caught.at(-1)).toMatchObject({ path: "/api/1/sms/inbound_webhook" });
+    expect(sandbox.twilio.stopped.has(PERSON)).toBe(true);
   });
 });
 
