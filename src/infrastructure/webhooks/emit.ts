@@ -107,7 +107,9 @@ async function keepForLater(ctx: EmitContext, events: readonly WebhookEvent[]): 
       await ctx.jobs!.enqueueNamed(RECORD, { events: events.slice(at, at + EVENTS_A_JOB) });
   } catch (error) {
     ctx.log.error({ reason: String(error), count: events.length }, "events for webhooks are lost");
-    ctx.alerts?.warning("webhooks:lost", `${events.length} events reached neither SQL nor Redis and are not told`);
+    const { alerts } = ctx;
+    if (alerts)
+      alerts.warning("webhooks:lost", `${events.length} events reached neither SQL nor Redis and are not told`);
   }
 }
 
