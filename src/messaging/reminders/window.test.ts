@@ -58,19 +58,39 @@ test("in every zone and over ten years a local day begins where the day before e
   const zones = Intl.supportedValuesOf("timeZone");
   expect(zones.length).toBeGreaterThan(400);
   const first = Math.floor(Date.UTC(2020, 0, 1) / 86_400_000);
+  const STEP = 9;
+  const faults: string[] = [];
+  let changes = 0;
   for (const zone of zones) {
     const calendar = calendarIn(zone);
     let midnight = calendar.startOf(first);
-    // Changes of clocks show on their own days; every ninth day finds the offsets between them.
-    for (let date = first; date < first + 3_653; ) {
-      const step = 9;
-      const next = calendar.startOf(date + step);
-      const length = next - midnight;
-      expect(calendar.unixDate(midnight)).toBe(date);
-      expect(calendar.unixDate(midnight - 1)).toBe(date - 1);
-      expect(Math.abs(length - step * 86_400)).toBeLessThanOrEqual(86_400);
-      date += step;
+    for (let date = first; date < first + 3_653; date += STEP) {
+      const next = calendar.startOf(date + STEP);
+      // Where clocks do not change the days between have 24 hours; where they do, each is looked at.
+      const days =
+        next - midnight === STEP * 86_400 ? [date] : Array.from({ length: STEP }, (_, ahead) => date + ahead);
+      for (const day of days) {
+        const [begin, end] = [calendar.startOf(day), calendar.startOf(day + 1)];
+        const dates = [begin - 1, begin, end - 1, end].map((at) => calendar.unixDate(at) - day);
+        // Antarctica moved its clocks by three hours at once.
+        if (dates.join() !== "-1,0,0,1" || Math.abs(end - begin - 86_400) > 3 * 3_600) faults.push(`${zone} ${day}`);
+        if (end - begin !== 86_400) changes += 1;
+      }
       midnight = next;
     }
   }
+  expect(faults).toEqual([]);
+  expect(changes).toBeGreaterThan(2_000);
 }, 120_000);
+
+test("a day whose midnight is skipped begins at its first instant, and one whose midnight comes twice at the first", () => {
+  const clockAt = (zone: string, date: string) => {
+    const [year, month, day] = date.split("-").map(Number) as [number, number, number];
+    const at = calendarIn(zone).startOf(Date.UTC(year, month - 1, day) / 86_400_000);
+    const shown = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
+    return [shown.format(at * 1000), shown.format(at * 1000 - 1)];
+  };
+  // Chile goes from 24:00 to 01:00 in spring; Cuba from 01:00 back to midnight in autumn.
+  expect(clockAt("America/Santiago", "2026-09-06")).toEqual(["2026-09-06 01:00", "2026-09-05 23:59"]);
+  expect(clockAt("America/Havana", "2026-11-01")).toEqual(["2026-11-01 00:00", "2026-10-31 23:59"]);
+});
