@@ -612,6 +612,29 @@ export interface Routes {
       };
       answer: unknown;
     };
+    /** What somebody got, newest first, with the codes of the links in it. */
+    "/sandbox/api/recipients/{to}": {
+      path: {
+        /** An address, a number or a push token */
+        to: string;
+      };
+      answer: {
+        items: {
+          id: string;
+          channel: "push" | "sms" | "email";
+          direction: "out" | "in";
+          provider: "expo" | "twilio" | "ses" | "smtp";
+          provider_id: string;
+          to: string;
+          from: string | null;
+          subject: string | null;
+          text: string;
+          at: number;
+          status: string;
+          codes: string[];
+        }[];
+      };
+    };
     /** How the simulated providers misbehave right now. */
     "/api/1/sandbox/knobs": {
       answer: {
@@ -703,6 +726,17 @@ export interface Routes {
           fault_rates: Partial<Record<"500" | "503" | "throttle" | "credentials" | "reset" | "timeout-after-accept" | "no-message-id" | "TooManyRequestsException" | "ThrottlingException" | "LimitExceededException" | "MessageRejected" | "BadRequestException" | "NotFoundException" | "AccountSuspendedException" | "SendingPausedException" | "MailFromDomainNotVerifiedException" | "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch" | "AccessDeniedException" | "InternalFailure" | "ServiceUnavailable", number>>;
           mail_fault_rates: Partial<Record<"bounce" | "ooto" | "complaint" | "silent", number>>;
           notice_fault_rates: Partial<Record<"dropped" | "duplicated" | "reordered" | "bad_signature" | "wrong_topic" | "foreign_cert_url" | "oversized_body" | "unknown_type", number>>;
+        };
+        recipients: {
+          previewBots: number;
+          deliver: Record<string, "never" | {
+            after: number;
+          } | {
+            fail: "permanent";
+          } | {
+            fail: "transient";
+            times: number;
+          }>;
         };
       };
     };
@@ -2529,6 +2563,51 @@ export interface Routes {
         answered: number | null;
       };
     };
+    /** Somebody follows a link as a browser does, and perhaps signs in afterwards. */
+    "/sandbox/api/recipients/click": {
+      body: {
+        code: string;
+        /** The access token of somebody who is signed in */
+        signed_in?: string | undefined;
+        visitor?: string | undefined;
+        then_login?: {
+          token: string;
+          after?: number | undefined;
+        } | undefined;
+      };
+      answer: {
+        answered: number;
+        page: string | null;
+        click_uid: string | null;
+        /** What the sign-in was answered */
+        login: number | null;
+      };
+    };
+    /** Takes the unsubscribe link of their newest mail and sends its form. */
+    "/sandbox/api/recipients/{to}/unsubscribe": {
+      path: {
+        /** An address, a number or a push token */
+        to: string;
+      };
+      answer: {
+        /** What the called webhook answered; null: nothing, or not yet */
+        answered: number | null;
+      };
+    };
+    /** They send the house a text, such as STOP. */
+    "/sandbox/api/recipients/{to}/text": {
+      path: {
+        /** An address, a number or a push token */
+        to: string;
+      };
+      body: {
+        text: string;
+      };
+      answer: {
+        /** What the called webhook answered; null: nothing, or not yet */
+        answered: number | null;
+      };
+    };
     /** A text from a person, as their provider would pass it on. */
     "/api/1/sandbox/sms/inbound": {
       body: {
@@ -3249,7 +3328,7 @@ export interface Routes {
     /** Set how one of them misbehaves; what is not named works again. */
     "/sandbox/api/{provider}/faults": {
       path: {
-        provider: "expo" | "twilio" | "ses";
+        provider: "expo" | "twilio" | "ses" | "recipients";
       };
       body: Record<string, unknown>;
       answer: {
@@ -3341,6 +3420,17 @@ export interface Routes {
           fault_rates: Partial<Record<"500" | "503" | "throttle" | "credentials" | "reset" | "timeout-after-accept" | "no-message-id" | "TooManyRequestsException" | "ThrottlingException" | "LimitExceededException" | "MessageRejected" | "BadRequestException" | "NotFoundException" | "AccountSuspendedException" | "SendingPausedException" | "MailFromDomainNotVerifiedException" | "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch" | "AccessDeniedException" | "InternalFailure" | "ServiceUnavailable", number>>;
           mail_fault_rates: Partial<Record<"bounce" | "ooto" | "complaint" | "silent", number>>;
           notice_fault_rates: Partial<Record<"dropped" | "duplicated" | "reordered" | "bad_signature" | "wrong_topic" | "foreign_cert_url" | "oversized_body" | "unknown_type", number>>;
+        };
+        recipients: {
+          previewBots: number;
+          deliver: Record<string, "never" | {
+            after: number;
+          } | {
+            fail: "permanent";
+          } | {
+            fail: "transient";
+            times: number;
+          }>;
         };
       };
     };
@@ -3481,6 +3571,17 @@ export interface Routes {
           mail_fault_rates?: Partial<Record<"bounce" | "ooto" | "complaint" | "silent", number>> | undefined;
           notice_fault_rates?: Partial<Record<"dropped" | "duplicated" | "reordered" | "bad_signature" | "wrong_topic" | "foreign_cert_url" | "oversized_body" | "unknown_type", number>> | undefined;
         } | undefined;
+        recipients?: {
+          previewBots?: number | undefined;
+          deliver?: Record<string, "never" | {
+            after: number;
+          } | {
+            fail: "permanent";
+          } | {
+            fail: "transient";
+            times: number;
+          }> | undefined;
+        } | undefined;
       };
       answer: {
         expo: {
@@ -3571,6 +3672,17 @@ export interface Routes {
           fault_rates: Partial<Record<"500" | "503" | "throttle" | "credentials" | "reset" | "timeout-after-accept" | "no-message-id" | "TooManyRequestsException" | "ThrottlingException" | "LimitExceededException" | "MessageRejected" | "BadRequestException" | "NotFoundException" | "AccountSuspendedException" | "SendingPausedException" | "MailFromDomainNotVerifiedException" | "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch" | "AccessDeniedException" | "InternalFailure" | "ServiceUnavailable", number>>;
           mail_fault_rates: Partial<Record<"bounce" | "ooto" | "complaint" | "silent", number>>;
           notice_fault_rates: Partial<Record<"dropped" | "duplicated" | "reordered" | "bad_signature" | "wrong_topic" | "foreign_cert_url" | "oversized_body" | "unknown_type", number>>;
+        };
+        recipients: {
+          previewBots: number;
+          deliver: Record<string, "never" | {
+            after: number;
+          } | {
+            fail: "permanent";
+          } | {
+            fail: "transient";
+            times: number;
+          }>;
         };
       };
     };
@@ -3849,6 +3961,17 @@ export interface Routes {
           fault_rates: Partial<Record<"500" | "503" | "throttle" | "credentials" | "reset" | "timeout-after-accept" | "no-message-id" | "TooManyRequestsException" | "ThrottlingException" | "LimitExceededException" | "MessageRejected" | "BadRequestException" | "NotFoundException" | "AccountSuspendedException" | "SendingPausedException" | "MailFromDomainNotVerifiedException" | "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch" | "AccessDeniedException" | "InternalFailure" | "ServiceUnavailable", number>>;
           mail_fault_rates: Partial<Record<"bounce" | "ooto" | "complaint" | "silent", number>>;
           notice_fault_rates: Partial<Record<"dropped" | "duplicated" | "reordered" | "bad_signature" | "wrong_topic" | "foreign_cert_url" | "oversized_body" | "unknown_type", number>>;
+        };
+        recipients: {
+          previewBots: number;
+          deliver: Record<string, "never" | {
+            after: number;
+          } | {
+            fail: "permanent";
+          } | {
+            fail: "transient";
+            times: number;
+          }>;
         };
       };
     };
