@@ -58,6 +58,8 @@ export interface Route<C = unknown, S extends RouteSchemas = RouteSchemas> {
    * signature, so neither credentials nor foreign pages are looked at, and what went well is measured but not logged.
    */
   readonly consumes?: "json" | "multipart" | "raw" | "webhook";
+  /** Requests come by the thousand: what went well is measured but not logged. */
+  readonly quiet?: boolean;
   handle(ctx: C, request: RouteRequest<S>): Promise<RouteReply> | RouteReply;
 }
 

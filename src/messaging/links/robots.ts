@@ -13,6 +13,11 @@ const SCANNERS: readonly (readonly [rule: string, agent: RegExp])[] = [
 /** A browser says so when it fetches a page that nobody asked for yet. */
 const AHEAD = /\b(prefetch|prerender|preview|preconnect)\b/i;
 const LONGEST_RULE = 60;
+/** Programs that were looked at lately, by the name they gave: there are few of them, and looking takes long. */
+const looked = new Map<string, string | undefined>();
+const MOST_LOOKED = 5_000;
+/** No longer name is worth remembering. */
+const LONGEST_AGENT = 512;
 
 /**
  * The rule by which a request is known to come from a program and not from a person; nothing for people. Programs are
@@ -26,6 +31,14 @@ export function robotRule(method: string, headers: IncomingHttpHeaders): string 
   }
   const agent = headers["user-agent"];
   if (agent === undefined || agent.trim() === "") return "no_agent";
+  if (looked.has(agent)) return looked.get(agent);
+  const rule = ruleOf(agent);
+  if (looked.size >= MOST_LOOKED) looked.clear();
+  if (agent.length <= LONGEST_AGENT) looked.set(agent, rule);
+  return rule;
+}
+
+function ruleOf(agent: string): string | undefined {
   for (const [rule, form] of SCANNERS) if (form.test(agent)) return rule;
   const match = isbotMatch(agent);
   return match ? `agent:${match.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "_")}`.slice(0, LONGEST_RULE) : undefined;

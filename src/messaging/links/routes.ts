@@ -54,6 +54,7 @@ const doors = ["/l/{code}", "/a/{code}"].flatMap((path): readonly Route<Context>
     schemas: { params: WithCode },
     consumes: "raw",
     bodyLimit: 4_096,
+    quiet: true,
     async handle(ctx, request) {
       const { url } = await follow(ctx, request.params.code, followerOf(request));
       return { status: 303, headers: { location: url, ...NO_STORE }, body: "" };
@@ -155,6 +156,7 @@ export const routes: readonly Route<Context>[] = [
         click_uid: z.string().meta({ description: "Send it to `post_login` if the person signs in now" }),
       }),
     },
+    quiet: true,
     async handle(ctx, request) {
       const { page_identifier, page_extra, click_uid } = await follow(ctx, request.body.code, followerOf(request));
       return { status: 200, headers: NO_STORE, body: { page_identifier, page_extra, click_uid } };

@@ -178,10 +178,20 @@ function isNewClick(result: UseResult | undefined): boolean {
 
 function targetOf(flat: readonly string[]): LinkTarget | undefined {
   if (flat.length === 0) return undefined;
-  const raw: Record<string, Buffer> = {};
-  for (let at = 0; at < flat.length; at += 2) raw[flat[at]!] = Buffer.from(flat[at + 1]!);
-  const { page_identifier, page_extra, preview_identifier, preview_extra } = linkHash.decode(raw);
-  return { page_identifier, page_extra, preview_identifier, preview_extra };
+  const raw: Record<string, string> = {};
+  for (let at = 0; at < flat.length; at += 2) raw[flat[at]!] = flat[at + 1]!;
+  const { page_identifier, page_extra, preview_identifier, preview_extra } = raw;
+  // Most links say nothing more than where they lead: there is nothing to check.
+  if (page_identifier && preview_identifier && page_extra === "{}" && preview_extra === "{}")
+    return { page_identifier, page_extra: {}, preview_identifier, preview_extra: {} };
+  const bytes = Object.fromEntries(Object.entries(raw).map(([field, value]) => [field, Buffer.from(value)]));
+  const link = linkHash.decode(bytes);
+  return {
+    page_identifier: link.page_identifier,
+    page_extra: link.page_extra,
+    preview_identifier: link.preview_identifier,
+    preview_extra: link.preview_extra,
+  };
 }
 
 const desks = new WeakMap<object, UseDesk>();

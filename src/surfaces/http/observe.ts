@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "../../jobs/context.ts";
+import { harmless } from "../../kernel/log.ts";
 
 /** Measures a request that was answered; tells how many seconds it took. */
 export type Measured = (request: FastifyRequest, reply: FastifyReply) => number;
@@ -27,5 +28,5 @@ export function logRequest(
   seconds: number,
 ): void {
   const { id: request_id, method } = request;
-  ctx.log.info({ request_id, method, route: routeOf(request), status: reply.statusCode, seconds }, "request");
+  harmless(ctx.log).info({ request_id, method, route: routeOf(request), status: reply.statusCode, seconds }, "request");
 }

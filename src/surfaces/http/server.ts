@@ -170,10 +170,15 @@ async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Do
   });
 }
 
-/** One log line and one measurement a request. The address is the route's pattern: a real one may hold a secret. */
+/**
+ * One log line and one measurement a request; of routes that are quiet, a line only of what failed. The address is the
+ * route's pattern: a real one may hold a secret.
+ */
 function observe(app: FastifyInstance, ctx: Context, measured: Measured): void {
   app.addHook("onResponse", (request, reply, done) => {
-    logRequest(ctx, request, reply, measured(request, reply));
+    const seconds = measured(request, reply);
+    const { quiet } = request.routeOptions.config as { readonly quiet?: boolean };
+    if (!quiet || reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
     done();
   });
 }
