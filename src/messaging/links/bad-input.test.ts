@@ -211,6 +211,16 @@ test("the button of a mailbox ends the mails to every address that its mail went
   expect(await house.query("select 1 from unsubscribed_emails_log where suppressed")).toHaveLength(2);
 });
 
+test("who tries codes for leaving too often is told when to come back, and a code that is known is still taken", async () => {
+  const { code, touchUid } = await house.link({ page: { identifier: "unsubscribe" }, codeStyle: "long" });
+  await house.arrive(touchUid, "ada@example.com");
+  await redis().set(keys.signedOutLimit(), 500, "EX", 5);
+  const guess = await post("unsubscribe_by_email", { code: "guess", email: "ada@example.com" });
+  expect([...outcome(guess), guess.headers["retry-after"]]).toEqual([429, "too_many_uses", "5"]);
+  expect((await post("unsubscribe_by_email", { code, email: "ada@example.com" })).statusCode).toBe(202);
+  expect(await suppressed()).toEqual(["ada@example.com"]);
+});
+
 test("an address that nobody owns is suppressed all the same, and a repeat changes nothing", async () => {
   const { code, touchUid } = await house.link({ page: { identifier: "unsubscribe" }, codeStyle: "long" });
   await house.arrive(touchUid, "nobody@example.com");
