@@ -62,7 +62,8 @@ const TYPES: ReadonlySet<unknown> = new Set<SnsType>([
 const SIGNED_NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"] as const;
 const SIGNED_CONFIRMATION = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"] as const;
 const ALGORITHMS = { "1": "RSA-SHA1", "2": "RSA-SHA256" } as const;
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+/** Of base64 when its length is a multiple of four too; said in one expression it takes longer. */
+const BASE64_SIGNS = /^[A-Za-z0-9+/]*={0,2}$/;
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[A-Za-z0-9_-]+\.pem$/;
 const TOPIC = /^arn:(aws|aws-cn|aws-us-gov):sns:([a-z0-9-]+):\d{12}:[A-Za-z0-9_.-]+$/;
 const OLDEST = 15 * 86_400;
@@ -150,7 +151,7 @@ export function parseEnvelope(headers: Headers, body: Buffer | "too_large" | "br
     return refuse("signature_missing", 400, "the envelope is not signed");
   const { SignatureVersion: version, Signature: signature } = fields;
   if (version !== "1" && version !== "2") return refuse("body_parse_error", 400, "an unknown version of signature");
-  if (typeof signature !== "string" || !BASE64.test(signature) || typeof fields.SigningCertURL !== "string")
+  if (typeof signature !== "string" || !isBase64(signature) || typeof fields.SigningCertURL !== "string")
     return refuse("body_parse_error", 400, "the signature cannot be read");
   // SNS writes an absent subject as null.
   const subjectless = fields.Subject === undefined || fields.Subject === null;
@@ -160,7 +161,7 @@ export function parseEnvelope(headers: Headers, body: Buffer | "too_large" | "br
   if (wrong !== undefined) return refuse("body_parse_error", 400, `${wrong} is missing or no text`);
   if (fields.Type !== type || fields.TopicArn !== topic || fields.MessageId !== id)
     return refuse("signature_invalid", 403, "headers and body disagree");
-  const envelope = { ...fields, Subject: subjectless ? undefined : fields.Subject };
+  const envelope = fields.Subject === null ? { ...fields, Subject: undefined } : fields;
   return { ok: true, envelope: envelope as unknown as SnsEnvelope };
 }
 
@@ -183,6 +184,8 @@ export function isPinned(address: string, topicArn: string, baseUrl?: string, pa
 function refuse(counter: SnsRefusal["counter"], status: SnsRefusal["status"], reason: string): SnsRefusal {
   return { ok: false, counter, status, reason };
 }
+
+const isBase64 = (text: string): boolean => text.length % 4 === 0 && BASE64_SIGNS.test(text);
 
 const present = (value: unknown): boolean => value !== undefined && value !== null && value !== "";
 
