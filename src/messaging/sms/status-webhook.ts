@@ -57,7 +57,7 @@ export function takeStatusWebhook(ctx: Context, received: ReceivedWebhook): Prom
 const taken = () => 200;
 
 /** The entry for the queue of news, or why there is none. */
-type ReadStatus = { readonly news: string; readonly reason?: undefined } | { readonly reason: string };
+type ReadStatus = { readonly news: string | Buffer; readonly reason?: undefined } | { readonly reason: string };
 
 function readStatus(ctx: Pick<Context, "config">, form: Form, at: number): ReadStatus {
   const [sid, status] = [form.get("MessageSid") ?? "", form.get("MessageStatus") ?? ""];
