@@ -13,16 +13,16 @@ export const linkCode = matching(CODE, "code of a link");
 export const clickUid = matching(CLICK_UID, "uid of a click");
 
 const Extra = z.record(z.string(), z.unknown());
-const extra = json(Extra, { shape: "JSON object" });
+export const linkExtra = json(Extra, { shape: "JSON object" });
 
 export const linkHash = fields({
   uid: matching(LINK_UID, "uid of a link"),
   code: linkCode,
   touch_uid: text,
   page_identifier: text,
-  page_extra: extra,
+  page_extra: linkExtra,
   preview_identifier: text,
-  preview_extra: extra,
+  preview_extra: linkExtra,
   created_at: decimal,
 });
 

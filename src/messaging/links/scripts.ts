@@ -62,7 +62,7 @@ export type UseOutcome =
 export interface TakenUse {
   readonly outcome: UseOutcome;
   readonly warn: boolean;
-  /** The waiting link's fields and values in turn; empty when no link waits under this code. */
+  /** The waiting link's page, its extra, its preview, its extra; empty when no link waits under this code. */
   readonly link: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { kernelErrors } from "../../kernel/errors.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { Gathering } from "../../mechanisms/gathering/index.ts";
 import { clicked } from "./effects.ts";
-import { type BufferedClick, bufferedClick, type LinkTarget, linkHash } from "./entries.ts";
+import { type BufferedClick, bufferedClick, type LinkTarget, linkExtra } from "./entries.ts";
 import { CODE_WINDOW, keys, ROBOTS_KEPT, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { LinkMemory } from "./memory.ts";
 import { openDays } from "./open-days.ts";
@@ -115,6 +115,12 @@ export class UseDesk {
     // A connection known to be lost would hold the command back until it is there again; no visitor waits that long.
     if (AWAY.has(redis.commands.status)) throw kernelErrors.redis_unavailable();
     const days = openDays(this.#ctx);
+    const names: string[] = [];
+    const items: (string | number | Buffer)[] = [];
+    for (const { use } of group) {
+      names.push(keys.codeLimit({ code: use.code }), keys.robots({ code: use.code }));
+      items.push(...this.#encode(use));
+    }
     const taken = await redis.run(
       clickScript,
       [
@@ -125,7 +131,7 @@ export class UseDesk {
         keys.warningLimit(),
         linkStats.earliest(),
         ...days.keys,
-        ...group.flatMap(({ use: { code } }) => [keys.codeLimit({ code }), keys.robots({ code })]),
+        ...names,
       ],
       [
         days.keys.length,
@@ -133,7 +139,7 @@ export class UseDesk {
         WINDOWS,
         String(clock.now() + config.get(settings.delayedFirst)),
         ...days.args,
-        ...group.flatMap(({ use }) => this.#encode(use)),
+        ...items,
       ],
     );
     for (const [at, travelling] of group.entries()) this.#read(travelling, taken[at]!);
@@ -176,22 +182,19 @@ function isNewClick(result: UseResult | undefined): boolean {
   return result !== undefined && ["buffered", "delayed", "direct_to_db"].includes(result.outcome);
 }
 
-function targetOf(flat: readonly string[]): LinkTarget | undefined {
-  if (flat.length === 0) return undefined;
-  const raw: Record<string, string> = {};
-  for (let at = 0; at < flat.length; at += 2) raw[flat[at]!] = flat[at + 1]!;
-  const { page_identifier, page_extra, preview_identifier, preview_extra } = raw;
-  // Most links say nothing more than where they lead: there is nothing to check.
-  if (page_identifier && preview_identifier && page_extra === "{}" && preview_extra === "{}")
-    return { page_identifier, page_extra: {}, preview_identifier, preview_extra: {} };
-  const bytes = Object.fromEntries(Object.entries(raw).map(([field, value]) => [field, Buffer.from(value)]));
-  const link = linkHash.decode(bytes);
+function targetOf([page, pageExtra, preview, previewExtra]: readonly string[]): LinkTarget | undefined {
+  if (page === undefined) return undefined;
   return {
-    page_identifier: link.page_identifier,
-    page_extra: link.page_extra,
-    preview_identifier: link.preview_identifier,
-    preview_extra: link.preview_extra,
+    page_identifier: page,
+    page_extra: extraOf(pageExtra!),
+    preview_identifier: preview!,
+    preview_extra: extraOf(previewExtra!),
   };
+}
+
+/** Most links say nothing more than where they lead: there is nothing to check. */
+function extraOf(written: string): Readonly<Record<string, unknown>> {
+  return written === "{}" ? {} : linkExtra.decode(Buffer.from(written));
 }
 
 const desks = new WeakMap<object, UseDesk>();

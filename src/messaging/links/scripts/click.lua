@@ -16,7 +16,8 @@
 --                       or `look`, code, 1 if signed in, 1 if this process knows the code, 1 if the limits hold for it, uid, time,
 --                       uid of the parent, uid of the visitor, sub of the user, the click as JSON or for a robot its rule, the
 --                       page that the process knows or nothing
--- Reply  for each use its outcome, 1 if people are to be warned, and the fields and values of the link in turn
+-- Reply  for each use its outcome, 1 if people are to be warned, and of a link that waits here its page, what the page is told,
+--        its preview, what that is told
 -- Crash  before: nothing is kept and nobody is answered. After: repeating it is seen by the uid of the click.
 local buffer, purgatory, delayed = KEYS[1], KEYS[2], KEYS[3]
 local signed_out, warning, earliest, names = KEYS[4], KEYS[5], KEYS[6], KEYS
@@ -141,7 +142,11 @@ for at = first_item, #items, 12 do
   for field = 1, #flat, 2 do use.link[flat[field]] = flat[field + 1] end
   use.storing = use.waiting and redis.call('ZSCORE', purgatory, use.code) and true or false
   local outcome, warn = take(use, names[place + 1], names[place + 2])
-  replies[#replies + 1] = { outcome, warn and 1 or 0, flat }
+  local link, target = use.link, {}
+  if use.waiting then
+    target = { link.page_identifier or '', link.page_extra or '', link.preview_identifier or '', link.preview_extra or '' }
+  end
+  replies[#replies + 1] = { outcome, warn and 1 or 0, target }
   place = place + 2
 end
 store_counts()
