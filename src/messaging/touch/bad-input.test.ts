@@ -47,6 +47,23 @@ test("a touch that could never be sent is refused where somebody hears of it", a
   expect(await house.length(keys.toSend())).toBe(0);
 });
 
+test("a touch that cannot be read is set aside, and whoever waits for its end hears of it if that can be read", async () => {
+  const { failureCallback } = callbacks;
+  const raws = [
+    { aud: "send", failure_callback: failureCallback },
+    { aud: "send", failure_callback: { name: "runners.nobody", kwargs: {} } },
+    { aud: "send", failure_callback: 7 },
+  ].map((entry) => JSON.stringify(entry));
+  await house.ctx.redis.commands.rpush(keys.toSend(), ...raws, "not json");
+  await sendTouches(house.ctx, [touchTo()]);
+  await house.ctx.redis.commands.del(jobKeys.hot());
+  await house.run(send);
+  expect((await house.waiting()).filter((name) => name.endsWith("_links"))).toEqual(["runners.touch.abandon_links"]);
+  expect(await house.ctx.redis.commands.llen("quarantine:touch:to_send")).toBe(4);
+  expect(await house.texts()).toHaveLength(2);
+  expect((await house.counts(touchSendStats)).events).toEqual({ queued: 1, attempted: 1, reachable: 1 });
+});
+
 test("people are warned once a run of a slug that nobody declared, however many touches name it", async () => {
   const ctx = house.process();
   await sendTouches(

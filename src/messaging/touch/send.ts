@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Context, JobContext } from "../../jobs/context.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
@@ -5,14 +6,20 @@ import { newUid } from "../../kernel/ids.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
-import { type Entry, purgatoryQueue, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import {
+  decodeEntries,
+  type Entry,
+  purgatoryQueue,
+  runBatches,
+  type StopReason,
+} from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
 import { unsent } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
-import { type Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
+import { Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
 import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
 import { HANDOVERS, keys } from "./keys.ts";
 import { type Plan, Planner } from "./plan.ts";
@@ -108,7 +115,7 @@ class SendRun {
   }
 
   async handle(size: number): Promise<undefined> {
-    const entries = await sendQueue.read(this.#ctx, 0, size);
+    const entries = await this.#read(size);
     const segment = this.#ctx.config.get(settings.segment);
     const plans = await this.#planner.plan(entries.map(({ value }) => value));
     for (let start = 0; start < entries.length; start += segment) {
@@ -116,6 +123,22 @@ class SendRun {
       await this.#dispatch(entries.slice(start, start + segment), part);
       for (const plan of part) this.#note(plan);
     }
+  }
+
+  /** What cannot be read is set aside; where its failure callback alone can be, that is queued before. */
+  async #read(size: number): Promise<readonly Entry<TouchEntry>[]> {
+    const ctx = this.#ctx;
+    const { commands, topology } = ctx.redis;
+    const raws = await commands.lrangeBuffer(topology.key(keys.sendPurgatory()), 0, size - 1);
+    const { entries, malformed } = decodeEntries(touchEntry, raws);
+    for (const { raw } of malformed) {
+      const callback = failureCallbackOf(raw);
+      const runner = callback && ctx.jobs.runners.get(callback.name);
+      if (runner?.kwargs.safeParse(callback?.kwargs).success)
+        await ctx.jobs.enqueueNamed(callback!.name, callback!.kwargs);
+    }
+    if (malformed.length > 0) await sendQueue.quarantine(ctx, malformed);
+    return entries;
   }
 
   report(): Record<ReportCount, number> {
@@ -224,4 +247,12 @@ function groupsOf(plans: readonly Plan[]): Groups {
       groups[channel].push(groupOf(newUid("tho"), messages.slice(start, start + GROUP)));
   }
   return groups;
+}
+
+function failureCallbackOf(raw: Buffer): Callback | undefined {
+  try {
+    return z.object({ failure_callback: Callback }).parse(JSON.parse(raw.toString("utf8"))).failure_callback;
+  } catch {
+    return undefined;
+  }
 }
