@@ -25,7 +25,12 @@ export const QueuedReminder = z.strictObject({
 export type QueuedReminder = z.output<typeof QueuedReminder>;
 export const queuedReminder = json(QueuedReminder, { canonical: true });
 
-export const Handover = z.object({ uid: z.string(), items: z.array(TouchEntry).min(1).max(500) });
+export const Handover = z.object({
+  uid: z.string(),
+  items: z.array(TouchEntry).min(1).max(500),
+  /** The reminders that became these touches, to be remembered as sent. */
+  reminders: z.array(QueuedReminder).max(500).optional(),
+});
 export const handover = json(Handover);
 
 const zone = matching(/^[A-Za-z0-9_+/-]{1,64}$/, "IANA timezone");

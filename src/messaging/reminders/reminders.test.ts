@@ -399,6 +399,8 @@ test("sending reminders survives a death at every command and statement: everybo
     const sent = await touches();
     expect(sent.map(({ user_sub }) => user_sub).sort()).toEqual(["ada", "bob"]);
     for (const key of [keys.sendPurgatory(), keys.handover()]) expect(await house.length(key)).toBe(0);
+    // Whoever moves or chooses later hours today is not reminded again.
+    expect(await house.query("select uid from user_daily_reminders where last_unix_date is null")).toEqual([]);
     await house.audit();
   };
   await dieAtEveryCommand(house.base.server, {

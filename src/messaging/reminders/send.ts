@@ -125,10 +125,13 @@ class SendRun {
         }
       }
     });
-    const touches = planned.flatMap(({ touch }) => touch ?? []);
+    const sent = planned.flatMap(({ entry, touch }) => (touch ? [{ reminder: entry.value, touch }] : []));
     const groups: (string | Buffer)[] = [];
-    for (let start = 0; start < touches.length; start += GROUP)
-      groups.push(handover.encode({ uid: newUid("rho"), items: touches.slice(start, start + GROUP) }));
+    for (let start = 0; start < sent.length; start += GROUP) {
+      const part = sent.slice(start, start + GROUP);
+      const [items, reminders] = [part.map(({ touch }) => touch), part.map(({ reminder }) => reminder)];
+      groups.push(handover.encode({ uid: newUid("rho"), items, reminders }));
+    }
     const done = await ctx.redis.run(
       dispatch,
       [keys.sendPurgatory(), keys.handover(), ...tally.keys],
@@ -136,7 +139,6 @@ class SendRun {
     );
     if (!done) throw new Error("daily_reminders:send_purgatory changed while its reminders were prepared");
     for (const plan of planned) this.#note(plan);
-    await this.#remember(planned);
     await handOver(ctx);
   }
 
@@ -197,17 +199,6 @@ class SendRun {
       failureCallback: callbacks?.failure ?? null,
     });
   }
-
-  /** After the fact, in one statement: should it be missed by a death, only who moves zones today may notice. */
-  async #remember(planned: readonly Planned[]): Promise<void> {
-    const sent = planned.filter(({ fate }) => fate === "sent");
-    if (sent.length === 0) return;
-    await sql`
-      update user_daily_reminders as held set last_unix_date = greatest(held.last_unix_date, wish.date)
-      from unnest(
-        ${sent.map(({ entry }) => entry.value.uid)}::text[], ${sent.map(({ entry }) => entry.value.unix_date)}::integer[]
-      ) as wish (uid, date) where held.uid = wish.uid`.execute(this.#ctx.sql.tables<ReminderTables>());
-  }
 }
 
 /** Texts carry one short link, mails one and a second that ends them, notifications open the app by themselves. */
@@ -243,7 +234,20 @@ export function timeOfDay(at: number, timezone: string): "morning" | "afternoon"
 
 const PAGE = 20;
 
-/** Gives the room of touches what was dispatched. A group that it took before is not taken again. */
+/** So that nobody is reminded again for a day, should they move or choose later hours. */
+async function remember(ctx: Context, sent: readonly QueuedReminder[]): Promise<void> {
+  if (sent.length === 0) return;
+  await sql`
+    update user_daily_reminders as held set last_unix_date = greatest(held.last_unix_date, wish.date)
+    from unnest(
+      ${sent.map(({ uid }) => uid)}::text[], ${sent.map(({ unix_date }) => unix_date)}::integer[]
+    ) as wish (uid, date) where held.uid = wish.uid`.execute(ctx.sql.tables<ReminderTables>());
+}
+
+/**
+ * Gives the room of touches what was dispatched, and remembers whom it reminds. A group that it took before is not taken
+ * again; one whose run died is handed over before anybody else is reminded.
+ */
 async function handOver(ctx: Context): Promise<void> {
   const { commands, topology } = ctx.redis;
   const list = topology.key(keys.handover());
@@ -251,7 +255,8 @@ async function handOver(ctx: Context): Promise<void> {
     const raws = await commands.lrangeBuffer(list, 0, PAGE - 1);
     if (raws.length === 0) return;
     for (const raw of raws) {
-      const { uid, items } = handover.decode(raw);
+      const { uid, items, reminders = [] } = handover.decode(raw);
+      await remember(ctx, reminders);
       await acceptHandover(ctx, { uid, entries: items });
       await commands.lrem(list, 1, raw);
       await forgetHandover(ctx, uid);
