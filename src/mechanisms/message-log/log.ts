@@ -22,7 +22,7 @@ const GROUPS_PER_CALL = 20;
 /** Entries in the buffer: when SQL is away for long, later steps are not kept rather than filling Redis. */
 export const MOST_GROUPS = 50_000;
 /** Notes that one process holds while Redis is slow. */
-const MOST_WAITING = 20_000;
+const MOST_WAITING = 200_000;
 const DROPPED = "carillon_message_log_dropped_total";
 
 type LogContext = Pick<KernelContext, "redis" | "clock" | "config" | "alerts" | "log" | "metrics">;
