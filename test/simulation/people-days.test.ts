@@ -42,7 +42,7 @@ import { application, ended, Ledger } from "./people-ledger.ts";
 
 const size = {
   days: Number(process.env.CARILLON_SIM_DAYS ?? 3),
-  people: Number(process.env.CARILLON_SIM_PEOPLE ?? 90),
+  people: Number(process.env.CARILLON_SIM_PEOPLE ?? 60),
 };
 /** 2026-10-24 00:00 UTC: London, Berlin and others change their clocks on the second day, New York and Los Angeles on the ninth. */
 const START = 1_792_800_000;
