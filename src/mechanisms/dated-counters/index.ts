@@ -25,7 +25,7 @@ export { dailyStats, type RotationTime, type StatsFamily, type StatsFamilyPlan }
 export { datedCounterKeys } from "./keys.ts";
 export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";
 export type { Plot } from "./plots.ts";
-export { type DayCounts, type ReadCounts, readCounts, readDayAsIs } from "./read.ts";
+export { brokenOnOpenDays, type DayCounts, openDaysAsIs, type ReadCounts, readCounts, readDayAsIs } from "./read.ts";
 export {
   forgetRotations,
   type RotateOptions,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { KernelContext } from "../../kernel/context.ts";
 import { isoDate, parseIsoDate } from "./calendar.ts";
-import type { DailyStats } from "./daily-stats.ts";
+import { brokenBalances, type DailyStats } from "./daily-stats.ts";
 import { snapshotScript } from "./scripts.ts";
 
 /**
@@ -145,6 +145,39 @@ export async function readDayAsIs(
   ) as Record<string, string>[];
   const broken = stats.slots.slice(1).map(partOf);
   return { events, breakdowns: Object.fromEntries(broken.map((event, index) => [event, parts[index] ?? {}])) };
+}
+
+/** Days beyond those that a family holds that may still be in Redis: about to be moved, and one ahead. */
+const SPARE_DAYS = 3;
+
+/** The events of each day that Redis may hold, from the earliest on, undoubted. */
+export async function openDaysAsIs(
+  ctx: Pick<KernelContext, "redis">,
+  stats: DailyStats,
+): Promise<readonly { readonly date: number; readonly counts: Readonly<Record<string, number>> }[]> {
+  const earliest = await ctx.redis.commands.get(ctx.redis.topology.key(stats.earliest()));
+  if (earliest === null || !/^\d{1,6}$/.test(earliest)) return [];
+  const dates = Array.from({ length: stats.held + SPARE_DAYS }, (_, at) => Number(earliest) + at);
+  const days = await Promise.all(dates.map((date) => readDayAsIs(ctx, stats, date)));
+  return days.map(({ events }, at) => ({
+    date: dates[at]!,
+    counts: Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)])),
+  }));
+}
+
+/** What breaks the balances of these families on some open day, each in a sentence. */
+export async function brokenOnOpenDays(
+  ctx: Pick<KernelContext, "redis">,
+  families: readonly DailyStats[],
+): Promise<readonly string[]> {
+  const found = await Promise.all(
+    families.map(async (family) =>
+      (await openDaysAsIs(ctx, family)).flatMap(({ date, counts }) =>
+        brokenBalances(family.balances, counts).map((broken) => `${family.name} on day ${date}: ${broken}`),
+      ),
+    ),
+  );
+  return found.flat();
 }
 
 function partOf(slot: string): string {

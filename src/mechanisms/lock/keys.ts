@@ -20,6 +20,10 @@ export const ownerLock = json(OwnerLock, {
 export const basicLock = literal("1");
 export const tokenLock = matching(/^[\w-]{22}$/, "random token of 22 characters");
 
+/** Declares the lock of a job that must be alone: `jobLock("bells:ring_job:lock", "job that rings")`. */
+export const jobLock = <const Name extends string>(name: Name, who: string) =>
+  string(name, ownerLock, { doc: `held by the one ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
+
 export const lockKeys = family("jobs", {
   runnerLock: string("jobs:runner:{runner}:lock", ownerLock, {
     doc: "Held by the one run of a job that must be alone and whose own family names no lock.",

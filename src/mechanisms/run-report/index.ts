@@ -1,5 +1,5 @@
 import type { KernelContext } from "../../kernel/context.ts";
-import type { KeyName } from "../../kernel/keyspace/index.ts";
+import { decimal, fields, integer, type KeyName, optional, text } from "../../kernel/keyspace/index.ts";
 
 /**
  * What the last run of a job did: one hash a job.
@@ -14,6 +14,18 @@ export interface ReportKey {
     | { readonly runner: string; readonly prefix?: "last_"; readonly unit: "seconds" | "milliseconds" }
     | undefined;
 }
+
+/** The fields of a report with these counts, for the declaration of its key. */
+export const reportFields = <const Names extends readonly string[]>(names: Names) =>
+  fields({
+    started_at: optional(decimal),
+    finished_at: optional(decimal),
+    running_time: optional(decimal),
+    stop_reason: optional(text),
+    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
+      [Name in Names[number]]: ReturnType<typeof optional<number>>;
+    }),
+  });
 
 export type StopReason = "list_exhausted" | "time_exhausted" | "signal" | "backpressure" | "credentials";
 

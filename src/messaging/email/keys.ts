@@ -1,22 +1,20 @@
 import { z } from "zod";
 import {
-  decimal,
   expires,
   family,
-  fields,
   hash,
   integer,
   json,
   list,
   literal,
-  optional,
   set,
   string,
   text,
   zset,
 } from "../../kernel/keyspace/index.ts";
 import { decisionFlags } from "../../mechanisms/decision/index.ts";
-import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { jobLock } from "../../mechanisms/lock/index.ts";
+import { reportFields } from "../../mechanisms/run-report/index.ts";
 import { attemptEntry, messageId, newsEntry, pendingHash } from "./entries.ts";
 
 export const CALL_FLAG_TTL = 600;
@@ -30,20 +28,6 @@ export const UNPROCESSABLE_KEPT = 1_000;
 
 const own = { origin: "carillon" } as const;
 const secret = { secret: true } as const;
-
-const jobLock = (name: `email:${string}:lock`, who: string) =>
-  string(name, ownerLock, { doc: `held by the one ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
-
-const counts = <const Names extends readonly string[]>(names: Names) =>
-  fields({
-    started_at: optional(decimal),
-    finished_at: optional(decimal),
-    running_time: optional(decimal),
-    stop_reason: optional(text),
-    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
-      [Name in Names[number]]: ReturnType<typeof optional<number>>;
-    }),
-  });
 
 export const keys = family("email", {
   toSend: list("email:to_send", attemptEntry, {
@@ -143,12 +127,12 @@ export const keys = family("email", {
   staleLock: jobLock("email:stale_receipt_job:lock", "job that gives up on receipts"),
   sendReport: hash(
     "stats:email_send:send_job",
-    counts(["attempted", "templated", "accepted", "failed_permanently", "failed_transiently"]),
+    reportFields(["attempted", "templated", "accepted", "failed_permanently", "failed_transiently"]),
     { doc: "what the last run of the send job did", report: { runner: "runners.emails.send", unit: "milliseconds" } },
   ),
   reconciliationReport: hash(
     "stats:email_events:reconciliation_job",
-    counts([
+    reportFields([
       "attempted",
       "succeeded_and_found",
       "succeeded_but_abandoned",
@@ -162,7 +146,7 @@ export const keys = family("email", {
       report: { runner: "runners.emails.receipt_reconciliation", unit: "milliseconds" },
     },
   ),
-  staleReport: hash("stats:email_events:stale_receipt_job", counts(["abandoned"]), {
+  staleReport: hash("stats:email_events:stale_receipt_job", reportFields(["abandoned"]), {
     doc: "what the last search for mails without a receipt did",
     report: { runner: "runners.emails.stale_receipt_detection", unit: "milliseconds" },
   }),

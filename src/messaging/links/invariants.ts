@@ -1,5 +1,5 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
-import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
 import { type BufferedClick, bufferedClick, delayedHash, linkHash } from "./entries.ts";
 import { CODE_WINDOW, keys, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { settings } from "./settings.ts";
@@ -8,7 +8,6 @@ import { linkStats } from "./stats.ts";
 const PAGE = 500;
 /** The search for leaks runs every quarter of an hour and may have a full page. */
 const LATE = 1_200;
-const OPEN_DAYS = 4;
 
 async function* membersOf({ redis: { commands, topology } }: InvariantContext, key: KeyName<"zset">) {
   for (let start = 0; ; start += PAGE) {
@@ -236,18 +235,6 @@ export const invariants: readonly Invariant[] = [
   {
     name: "touch_links:counts_add_up",
     doc: "On every open day the counts of links and clicks add up.",
-    check: seenTwice(async (ctx) => {
-      const { commands, topology } = ctx.redis;
-      const earliest = Number((await commands.get(topology.key(linkStats.earliest()))) ?? Number.NaN);
-      const violations: string[] = [];
-      for (let date = earliest; date < earliest + OPEN_DAYS; date++) {
-        const { events } = await readDayAsIs(ctx, linkStats, date);
-        const counts = Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)]));
-        violations.push(
-          ...brokenBalances(linkStats.balances, counts).map((broken) => `links on day ${date}: ${broken}`),
-        );
-      }
-      return violations;
-    }),
+    check: seenTwice((ctx) => brokenOnOpenDays(ctx, [linkStats])),
   },
 ];

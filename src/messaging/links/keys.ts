@@ -1,5 +1,4 @@
 import {
-  decimal,
   expires,
   family,
   fields,
@@ -8,12 +7,11 @@ import {
   list,
   mapOf,
   matching,
-  optional,
   string,
-  text,
   zset,
 } from "../../kernel/keyspace/index.ts";
-import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { jobLock } from "../../mechanisms/lock/index.ts";
+import { reportFields } from "../../mechanisms/run-report/index.ts";
 import { bufferedClick, clickUid, delayedHash, linkCode, linkHash } from "./entries.ts";
 
 /** Seconds in which one code is tracked once, all signed-out uses are counted, and people are warned once. */
@@ -22,20 +20,6 @@ export const SIGNED_OUT_WINDOW = 5;
 export const WARNING_WINDOW = 3_600;
 /** How long it is remembered which robots used a link. */
 export const ROBOTS_KEPT = 2_592_000;
-
-const jobLock = (name: `touch_links:${string}:lock`, who: string) =>
-  string(name, ownerLock, { doc: `held by the one job that ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
-
-const report = <const Names extends readonly string[]>(names: Names) =>
-  fields({
-    started_at: optional(decimal),
-    finished_at: optional(decimal),
-    running_time: optional(decimal),
-    stop_reason: optional(text),
-    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
-      [Name in Names[number]]: ReturnType<typeof optional<number>>;
-    }),
-  });
 
 /** A code is what opens a link, and some codes end a subscription: names with one in them are not shown. */
 export const keys = family("touch_links", {
@@ -64,8 +48,8 @@ export const keys = family("touch_links", {
     score: "unix time from which to store the link",
     secret: true,
   }),
-  persistLock: jobLock("touch_links:persist_job:lock", "stores links"),
-  leakLock: jobLock("touch_links:leaked_link_detection_job:lock", "finds links that nobody claimed"),
+  persistLock: jobLock("touch_links:persist_job:lock", "job that stores links"),
+  leakLock: jobLock("touch_links:leaked_link_detection_job:lock", "job that finds links that nobody claimed"),
   delayed: zset("touch_links:delayed_clicks", clickUid, {
     doc: "uses of links that were being stored at that moment",
     score: "unix time from which to store the click",
@@ -81,7 +65,7 @@ export const keys = family("touch_links", {
     doc: "waiting clicks that are being stored now",
     score: "unix time from which to store the click",
   }),
-  delayedLock: jobLock("touch_links:delayed_click_persist_job:lock", "stores clicks that had to wait"),
+  delayedLock: jobLock("touch_links:delayed_click_persist_job:lock", "job that stores clicks that had to wait"),
   codeLimit: string("touch_links:click_ratelimit:codes:{code}", integer, {
     doc: "uses of one code in its window: only the first is kept",
     ttl: expires(CODE_WINDOW),
@@ -103,7 +87,7 @@ export const keys = family("touch_links", {
   }),
   persistReport: hash(
     "stats:touch_links:persist_link_job",
-    report([
+    reportFields([
       "attempted",
       "lost",
       "integrity_error",
@@ -117,13 +101,13 @@ export const keys = family("touch_links", {
       report: { runner: "runners.touch.persist_link", unit: "milliseconds" },
     },
   ),
-  leakReport: hash("stats:touch_links:leaked_link_detection_job", report(["leaked", "recovered", "abandoned"]), {
+  leakReport: hash("stats:touch_links:leaked_link_detection_job", reportFields(["leaked", "recovered", "abandoned"]), {
     doc: "what the last search for links that nobody claimed did",
     report: { runner: "runners.touch.leaked_link_detection", unit: "milliseconds" },
   }),
   delayedReport: hash(
     "stats:touch_links:delayed_clicks_persist_job",
-    report(["attempted", "persisted", "delayed", "lost", "duplicate"]),
+    reportFields(["attempted", "persisted", "delayed", "lost", "duplicate"]),
     {
       doc: "what the last run of storing clicks that had to wait did",
       report: { runner: "runners.touch.delayed_click_persist", unit: "milliseconds" },

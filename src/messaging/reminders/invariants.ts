@@ -1,13 +1,12 @@
 import { sql } from "kysely";
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
-import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { brokenOnOpenDays, openDaysAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { countKeys, keys, queuedReminder } from "./keys.ts";
 import { reminderStats } from "./stats.ts";
 import type { ReminderTables } from "./tables.ts";
 import { REMINDER_CHANNELS } from "./window.ts";
 
 const PAGE = 500;
-const OPEN_DAYS = 6;
 
 async function places(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
@@ -86,18 +85,9 @@ export const invariants: readonly Invariant[] = [
     name: "daily_reminders:counts_add_up",
     doc: "On every open day reminders that were tried got a time or were too late, and those with a time were sent or not.",
     check: seenTwice(async (ctx) => {
-      const { commands, topology } = ctx.redis;
-      const earliest = Number((await commands.get(topology.key(reminderStats.earliest()))) ?? Number.NaN);
-      const violations: string[] = [];
-      for (let date = earliest; date < earliest + OPEN_DAYS; date++) {
-        const { events } = await readDayAsIs(ctx, reminderStats, date);
-        const counts = Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)]));
-        violations.push(
-          ...brokenBalances(reminderStats.balances, counts).map((one) => `reminders of day ${date}: ${one}`),
-        );
-        const [skipped, overdue, attempted] = ["skipped_assigning_time", "overdue", "attempted"].map(
-          (event) => counts[event] ?? 0,
-        ) as [number, number, number];
+      const violations = [...(await brokenOnOpenDays(ctx, [reminderStats]))];
+      for (const { date, counts } of await openDaysAsIs(ctx, reminderStats)) {
+        const { skipped_assigning_time: skipped = 0, overdue = 0, attempted = 0 } = counts;
         if (skipped > overdue || overdue > attempted)
           violations.push(`reminders of day ${date}: more were too late than were late, or more late than there were`);
       }

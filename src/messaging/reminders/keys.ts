@@ -1,7 +1,5 @@
 import { z } from "zod";
 import {
-  decimal,
-  expires,
   family,
   fields,
   hash,
@@ -14,7 +12,8 @@ import {
   text,
   zset,
 } from "../../kernel/keyspace/index.ts";
-import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { jobLock } from "../../mechanisms/lock/index.ts";
+import { reportFields } from "../../mechanisms/run-report/index.ts";
 import { TouchEntry } from "../touch/service.ts";
 
 /** A reminder of one registration for one local day. */
@@ -35,20 +34,6 @@ export const handover = json(Handover);
 
 const zone = matching(/^[A-Za-z0-9_+/-]{1,64}$/, "IANA timezone");
 
-const jobLock = (name: `daily_reminders:${string}_lock`, who: string) =>
-  string(name, ownerLock, { doc: `held by the one job that ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
-
-const report = <const Names extends readonly string[]>(names: Names) =>
-  fields({
-    started_at: optional(decimal),
-    finished_at: optional(decimal),
-    running_time: optional(decimal),
-    stop_reason: optional(text),
-    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
-      [Name in Names[number]]: ReturnType<typeof optional<number>>;
-    }),
-  });
-
 export const keys = family("daily_reminders", {
   progress: hash(
     "daily_reminders:progress:{tz}:{unix_date}",
@@ -68,7 +53,7 @@ export const keys = family("daily_reminders", {
   earliest: string("daily_reminders:progress:earliest", integer, {
     doc: "the earliest day that is not gone through in every zone",
   }),
-  assignLock: jobLock("daily_reminders:assign_time_job_lock", "assigns times to reminders"),
+  assignLock: jobLock("daily_reminders:assign_time_job_lock", "job that assigns times to reminders"),
   queued: zset("daily_reminders:queued", queuedReminder, {
     doc: "reminders with a time",
     score: "unix time at which to send it",
@@ -77,7 +62,7 @@ export const keys = family("daily_reminders", {
     doc: "reminders that are being sent now",
     score: "unix time at which to send it",
   }),
-  sendLock: jobLock("daily_reminders:send_job_lock", "sends reminders"),
+  sendLock: jobLock("daily_reminders:send_job_lock", "job that sends reminders"),
   handover: list("daily_reminders:handover", handover, {
     doc: "groups of touches that the room of touches is to take",
     origin: "carillon",
@@ -85,7 +70,7 @@ export const keys = family("daily_reminders", {
   }),
   assignReport: hash(
     "stats:daily_reminders:assign_time_job",
-    report([
+    reportFields([
       "start_unix_date",
       "end_unix_date",
       "unique_timezones",
@@ -105,7 +90,7 @@ export const keys = family("daily_reminders", {
   ),
   sendReport: hash(
     "stats:daily_reminders:send_job",
-    report(["attempted", "lost", "stale", "links", "sms", "push", "email"]),
+    reportFields(["attempted", "lost", "stale", "links", "sms", "push", "email"]),
     {
       doc: "what the last run of sending reminders did",
       report: { runner: "runners.daily_reminders.send", unit: "milliseconds" },

@@ -5,7 +5,7 @@ import {
   type KeyName,
   seenTwice,
 } from "../../kernel/keyspace/index.ts";
-import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import { smsCategory } from "../../providers/sms.ts";
 import { type PendingSms, pendingHash } from "./entries.ts";
@@ -16,8 +16,6 @@ import { smsEventStats, smsPollingStats, smsWebhookStats } from "./stats.ts";
 const PAGE = 500;
 /** Seconds by which clocks may differ. */
 const SKEW = 5;
-/** Days that may be in Redis: those that are held, those about to be rotated, and one ahead. */
-const OPEN_DAYS = 5;
 
 async function* entriesIn({ redis: { commands, topology } }: InvariantContext, place: Place) {
   const name = topology.key(place.key);
@@ -152,23 +150,7 @@ export const invariants: readonly Invariant[] = [
   {
     name: "sms:counts_add_up",
     doc: "On every open day the counts of news, webhooks and questions to the provider add up.",
-    async check(ctx) {
-      const { commands, topology } = ctx.redis;
-      // These are counted in one step each, so they agree at any moment; those of sending agree when a day is over.
-      const families = [smsEventStats, smsWebhookStats, smsPollingStats];
-      const checks = families.map(async (family) => {
-        const earliest = await commands.get(topology.key(family.earliest()));
-        if (earliest === null || !/^\d{1,6}$/.test(earliest)) return [];
-        const dates = Array.from({ length: OPEN_DAYS }, (_, at) => Number(earliest) + at);
-        const days = await Promise.all(dates.map((date) => readDayAsIs(ctx, family, date)));
-        return days.flatMap(({ events }, at) => {
-          const counts = Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)]));
-          return brokenBalances(family.balances, counts).map(
-            (broken) => `${family.name} on day ${dates[at]}: ${broken}`,
-          );
-        });
-      });
-      return (await Promise.all(checks)).flat();
-    },
+    // These are counted in one step each, so they agree at any moment; those of sending agree when a day is over.
+    check: (ctx) => brokenOnOpenDays(ctx, [smsEventStats, smsWebhookStats, smsPollingStats]),
   },
 ];

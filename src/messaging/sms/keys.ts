@@ -1,42 +1,25 @@
 import { z } from "zod";
 import {
-  decimal,
   expires,
   family,
-  fields,
   hash,
-  integer,
   json,
   list,
   literal,
   mapOf,
   matching,
-  optional,
   string,
   text,
   zset,
 } from "../../kernel/keyspace/index.ts";
 import { decisionFlags } from "../../mechanisms/decision/index.ts";
-import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { jobLock, OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { reportFields } from "../../mechanisms/run-report/index.ts";
 import { E164, heldWish, pendingHash, smsEntry, smsEvent, smsSid } from "./entries.ts";
 
 export const CALL_FLAG_TTL = 600;
 export const HANDOVER_FLAG_TTL = 604_800;
 export const UNPROCESSABLE_KEPT = 1_000;
-
-const jobLock = (name: `sms:${string}:lock`, who: string) =>
-  string(name, ownerLock, { doc: `held by the one ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
-
-const counts = <const Names extends readonly string[]>(names: Names) =>
-  fields({
-    started_at: optional(decimal),
-    finished_at: optional(decimal),
-    running_time: optional(decimal),
-    stop_reason: optional(text),
-    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
-      [Name in Names[number]]: ReturnType<typeof optional<number>>;
-    }),
-  });
 
 export const keys = family("sms", {
   toSend: list("sms:to_send", smsEntry, {
@@ -109,16 +92,16 @@ export const keys = family("sms", {
   reconciliationLock: jobLock("sms:receipt_reconciliation_job:lock", "job that works news in"),
   sendReport: hash(
     "stats:sms_send:send_job",
-    counts(["attempted", "pending", "succeeded", "failed_permanently", "failed_transiently"]),
+    reportFields(["attempted", "pending", "succeeded", "failed_permanently", "failed_transiently"]),
     { doc: "what the last run of the send job did", report: { runner: "runners.sms.send", unit: "seconds" } },
   ),
-  staleReport: hash("stats:sms:receipt_stale_job", counts(["callbacks_queued"]), {
+  staleReport: hash("stats:sms:receipt_stale_job", reportFields(["callbacks_queued"]), {
     doc: "what the last search for silent messages did",
     report: { runner: "runners.sms.receipt_stale_detection", unit: "seconds" },
   }),
   recoveryReport: hash(
     "stats:sms:receipt_recovery_job",
-    counts(["attempted", "pending", "succeeded", "failed", "lost", "permanent_error", "transient_error"]),
+    reportFields(["attempted", "pending", "succeeded", "failed", "lost", "permanent_error", "transient_error"]),
     {
       doc: "what the last run of asking about silent messages did",
       report: { runner: "runners.sms.receipt_recovery", unit: "seconds" },
@@ -126,7 +109,17 @@ export const keys = family("sms", {
   ),
   reconciliationReport: hash(
     "stats:sms:receipt_reconciliation_job",
-    counts(["attempted", "pending", "succeeded", "failed", "found", "updated", "duplicate", "out_of_order", "removed"]),
+    reportFields([
+      "attempted",
+      "pending",
+      "succeeded",
+      "failed",
+      "found",
+      "updated",
+      "duplicate",
+      "out_of_order",
+      "removed",
+    ]),
     {
       doc: "what the last run of working news in did",
       report: { runner: "runners.sms.receipt_reconciliation", unit: "seconds" },

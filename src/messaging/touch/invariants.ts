@@ -1,5 +1,5 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
-import { brokenBalances, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
 import { linkSettings, waitingAmong } from "../links/service.ts";
 import { callback, TouchEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
@@ -7,7 +7,6 @@ import { settings } from "./settings.ts";
 import { touchSendStats } from "./stats.ts";
 
 const PAGE = 500;
-const OPEN_DAYS = 4;
 /** The search for touches without an end runs every quarter of an hour. */
 const LATE = 1_200;
 const SKEW = 5;
@@ -147,18 +146,6 @@ export const invariants: readonly Invariant[] = [
   {
     name: "touch:counts_add_up",
     doc: "On every open day the touches that were tried are those that reached somebody, nobody, or came too late.",
-    check: seenTwice(async (ctx) => {
-      const { commands, topology } = ctx.redis;
-      const earliest = Number((await commands.get(topology.key(touchSendStats.earliest()))) ?? Number.NaN);
-      const violations: string[] = [];
-      for (let date = earliest; date < earliest + OPEN_DAYS; date++) {
-        const { events } = await readDayAsIs(ctx, touchSendStats, date);
-        const counts = Object.fromEntries(Object.entries(events).map(([event, count]) => [event, Number(count)]));
-        violations.push(
-          ...brokenBalances(touchSendStats.balances, counts).map((broken) => `touches on day ${date}: ${broken}`),
-        );
-      }
-      return violations;
-    }),
+    check: seenTwice((ctx) => brokenOnOpenDays(ctx, [touchSendStats])),
   },
 ];

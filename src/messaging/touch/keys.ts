@@ -1,36 +1,20 @@
 import {
-  decimal,
   expires,
   family,
   fields,
   hash,
-  integer,
   list,
   literal,
   optional,
   set,
   string,
-  text,
   zset,
 } from "../../kernel/keyspace/index.ts";
-import { OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
+import { jobLock } from "../../mechanisms/lock/index.ts";
+import { reportFields } from "../../mechanisms/run-report/index.ts";
 import { callback, handoverGroup, logEntry, messageUid, type TouchChannel, touchEntry, touchUid } from "./entries.ts";
 
 export const HANDOVER_FLAG_TTL = 604_800;
-
-const jobLock = (name: `touch:${string}:lock`, who: string) =>
-  string(name, ownerLock, { doc: `held by the one job that ${who}`, ttl: expires(OWNER_LEASE), lock: "owner" });
-
-const report = <const Names extends readonly string[]>(names: Names) =>
-  fields({
-    started_at: optional(decimal),
-    finished_at: optional(decimal),
-    running_time: optional(decimal),
-    stop_reason: optional(text),
-    ...(Object.fromEntries(names.map((name) => [name, optional(integer)])) as {
-      [Name in Names[number]]: ReturnType<typeof optional<number>>;
-    }),
-  });
 
 const handover = (channel: TouchChannel) =>
   list(`touch:handover:${channel}`, handoverGroup, {
@@ -46,13 +30,13 @@ export const keys = family("touch", {
     secret: true,
   }),
   sendPurgatory: list("touch:send_purgatory", touchEntry, { doc: "touches that the send job holds now", secret: true }),
-  sendLock: jobLock("touch:send_job:lock", "sends touches"),
+  sendLock: jobLock("touch:send_job:lock", "job that sends touches"),
   toLog: list("touch:to_log", logEntry, {
     doc: "rows about touches that wait to be written: in on the right, out on the left",
     secret: true,
   }),
   logPurgatory: list("touch:log_purgatory", logEntry, { doc: "rows that are being written now", secret: true }),
-  logLock: jobLock("touch:log_job:lock", "writes rows about touches"),
+  logLock: jobLock("touch:log_job:lock", "job that writes rows about touches"),
   pending: zset("touch:pending", touchUid, {
     doc: "touches with a callback that have not ended",
     score: "unix time at which somebody was found to be reachable",
@@ -75,7 +59,7 @@ export const keys = family("touch", {
   }),
   sendReport: hash(
     "stats:touch_send:send_job",
-    report([
+    reportFields([
       "attempted",
       "touch_points",
       "attempted_sms",
@@ -93,7 +77,7 @@ export const keys = family("touch", {
   ),
   logReport: hash(
     "stats:touch_log:log_job",
-    report([
+    reportFields([
       "inserts",
       "updates",
       "full_batch_inserts",
@@ -110,7 +94,7 @@ export const keys = family("touch", {
       report: { runner: "runners.touch.log", unit: "milliseconds" },
     },
   ),
-  staleReport: hash("stats:touch_stale:detection_job", report(["stale"]), {
+  staleReport: hash("stats:touch_stale:detection_job", reportFields(["stale"]), {
     doc: "what the last search for touches without an end did",
     report: { runner: "runners.touch.stale_detection", unit: "milliseconds" },
   }),
