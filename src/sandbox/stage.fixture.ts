@@ -16,6 +16,8 @@ export interface Catcher {
   readonly caught: Caught[];
   /** The next answers; 200 when there are none left. */
   readonly statuses: number[];
+  /** How one request is answered, for whoever must not depend on the order in which several senders come. */
+  statusOf: (caught: Caught) => number;
   /** What it does with a caught request before it answers. */
   onCaught: (caught: Caught) => Promise<void> | void;
   close(): Promise<void>;
@@ -27,7 +29,7 @@ export async function openCatcher(): Promise<Catcher> {
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const caught = { path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks).toString() };
     catcher.caught.push(caught);
-    const status = catcher.statuses.shift() ?? 200;
+    const status = catcher.statusOf(caught);
     await catcher.onCaught(caught);
     response.writeHead(status).end();
   });
@@ -36,6 +38,7 @@ export async function openCatcher(): Promise<Catcher> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     caught: [],
     statuses: [],
+    statusOf: () => catcher.statuses.shift() ?? 200,
     onCaught: () => {},
     close: async () => {
       server.closeAllConnections();
