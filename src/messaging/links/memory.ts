@@ -3,7 +3,7 @@ import type { LinkTarget } from "./entries.ts";
 
 /** How long a stored link is taken from memory before SQL is asked again, in seconds. */
 const FRESH = 60;
-const MOST = 20_000;
+const MOST = 10_000;
 
 interface Held {
   readonly target: LinkTarget;
@@ -16,7 +16,9 @@ interface Held {
  */
 export class LinkMemory {
   readonly #clock: Clock;
-  readonly #links = new Map<string, Held>();
+  /** Two shelves: when the newer is full it becomes the older, and what nobody asked for since then is forgotten. */
+  #newer = new Map<string, Held>();
+  #older = new Map<string, Held>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -24,19 +26,29 @@ export class LinkMemory {
 
   /** A link that is known to be stored, seen within the last minute. */
   fresh(code: string): LinkTarget | undefined {
-    const held = this.#links.get(code);
+    const held = this.#held(code);
     return held && this.#clock.monotonic() - held.since <= FRESH ? held.target : undefined;
   }
 
   /** Whatever was seen last, however long ago. */
   last(code: string): LinkTarget | undefined {
-    return this.#links.get(code)?.target;
+    return this.#held(code)?.target;
   }
 
   /** A waiting link may be given up any time, so it is remembered for bad times only. */
   note(code: string, target: LinkTarget, stored: boolean): void {
-    this.#links.delete(code);
-    this.#links.set(code, { target, since: stored ? this.#clock.monotonic() : Number.NEGATIVE_INFINITY });
-    if (this.#links.size > MOST) for (const oldest of this.#links.keys()) return void this.#links.delete(oldest);
+    this.#put(code, { target, since: stored ? this.#clock.monotonic() : Number.NEGATIVE_INFINITY });
+  }
+
+  #held(code: string): Held | undefined {
+    return this.#newer.get(code) ?? this.#older.get(code);
+  }
+
+  #put(code: string, held: Held): void {
+    if (this.#newer.size >= MOST) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
+    }
+    this.#newer.set(code, held);
   }
 }

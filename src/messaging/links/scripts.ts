@@ -70,11 +70,13 @@ export interface TakenUse {
 export const click = defineScript({
   name: "touch_links.click",
   file: file("click"),
-  keys: ["buffer", "purgatory", "delayed", "signed_out", "warning", "earliest", "...names"],
-  args: ["days", "limit", "windows", "delayed_due", "...items"],
+  keys: ["buffer", "purgatory", "delayed", "signed_out", "warning", "earliest", "some_limit", "some_robots", "...days"],
+  args: ["limit", "windows", "delayed_due", "uses", "...items"],
   idempotent: false,
-  reply: (raw: [UseOutcome, number, string[]][]): readonly TakenUse[] =>
-    raw.map(([outcome, warn, link]) => ({ outcome, warn: warn === 1, link })),
+  reply: (raw: string) =>
+    (JSON.parse(raw) as [UseOutcome, boolean, ...string[]][]).map(
+      ([outcome, warn, ...link]): TakenUse => ({ outcome, warn, link }),
+    ),
 });
 
 export const finishPersist = defineScript({

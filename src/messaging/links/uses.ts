@@ -3,7 +3,7 @@ import { kernelErrors } from "../../kernel/errors.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { Gathering } from "../../mechanisms/gathering/index.ts";
 import { clicked } from "./effects.ts";
-import { type BufferedClick, bufferedClick, type LinkTarget, linkExtra } from "./entries.ts";
+import { type BufferedClick, type LinkTarget, linkExtra } from "./entries.ts";
 import { CODE_WINDOW, keys, ROBOTS_KEPT, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { LinkMemory } from "./memory.ts";
 import { openDays } from "./open-days.ts";
@@ -43,6 +43,8 @@ const WINDOWS = [CODE_WINDOW, SIGNED_OUT_WINDOW, WARNING_WINDOW, ROBOTS_KEPT]
   .map((seconds) => seconds * 1000)
   .join(" ");
 const GROUP = 500;
+/** Stands for any code in the names of keys that the script completes by itself. */
+const SOME_CODE = "-";
 const AWAY: ReadonlySet<string> = new Set(["reconnecting", "close", "end"]);
 
 export function newUse(
@@ -115,12 +117,6 @@ export class UseDesk {
     // A connection known to be lost would hold the command back until it is there again; no visitor waits that long.
     if (AWAY.has(redis.commands.status)) throw kernelErrors.redis_unavailable();
     const days = openDays(this.#ctx);
-    const names: string[] = [];
-    const items: (string | number | Buffer)[] = [];
-    for (const { use } of group) {
-      names.push(keys.codeLimit({ code: use.code }), keys.robots({ code: use.code }));
-      items.push(...this.#encode(use));
-    }
     const taken = await redis.run(
       clickScript,
       [
@@ -130,16 +126,16 @@ export class UseDesk {
         keys.signedOutLimit(),
         keys.warningLimit(),
         linkStats.earliest(),
+        keys.codeLimit({ code: SOME_CODE }),
+        keys.robots({ code: SOME_CODE }),
         ...days.keys,
-        ...names,
       ],
       [
-        days.keys.length,
         config.get(settings.signedOutLimit),
         WINDOWS,
         String(clock.now() + config.get(settings.delayedFirst)),
+        JSON.stringify(group.map(({ use }) => this.#told(use))),
         ...days.args,
-        ...items,
       ],
     );
     for (const [at, travelling] of group.entries()) this.#read(travelling, taken[at]!);
@@ -150,22 +146,20 @@ export class UseDesk {
       );
   }
 
-  #encode({ kind, code, click, rule, limited }: Use): (string | number | Buffer)[] {
-    const known = this.memory.fresh(code);
-    return [
+  /** A use as the script takes it. What is not there is left out. */
+  #told({ kind, code, click, rule, limited }: Use) {
+    return {
       kind,
       code,
-      click.user_sub === undefined ? 0 : 1,
-      known ? 1 : 0,
-      limited ? 1 : 0,
-      click.uid,
-      String(click.clicked_at),
-      click.parent_uid ?? "",
-      click.visitor_uid ?? "",
-      click.user_sub ?? "",
-      kind === "robot" ? (rule ?? "unknown") : bufferedClick.encode(click),
-      known?.page_identifier ?? "",
-    ];
+      limited,
+      uid: click.uid,
+      time: String(click.clicked_at),
+      parent: click.parent_uid,
+      visitor: click.visitor_uid,
+      user: click.user_sub,
+      raw: kind === "robot" ? (rule ?? "unknown") : JSON.stringify(click),
+      page: this.memory.fresh(code)?.page_identifier,
+    };
   }
 
   /** A waiting link answers for itself; of others the script only knows whether their use may be taken. */
@@ -192,9 +186,14 @@ function targetOf([page, pageExtra, preview, previewExtra]: readonly string[]): 
   };
 }
 
-/** Most links say nothing more than where they lead: there is nothing to check. */
+/** Most links say nothing more than where they lead: there is nothing to check. What nobody can read says nothing. */
 function extraOf(written: string): Readonly<Record<string, unknown>> {
-  return written === "{}" ? {} : linkExtra.decode(Buffer.from(written));
+  if (written === "{}") return {};
+  try {
+    return linkExtra.decode(Buffer.from(written));
+  } catch {
+    return {};
+  }
 }
 
 const desks = new WeakMap<object, UseDesk>();

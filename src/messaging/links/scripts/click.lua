@@ -6,39 +6,48 @@
 --        4 signed_out   string; uses by people who are not signed in
 --        5 warning      string; how often people had reason to be warned
 --        6 earliest     string; the earliest day that is counted
---        7 ...names     hashes of the open days, the newest first; then two for each use: the counter of its code, and what is
---                       known of the robots that used it
--- ARGV   1 days         integer; how many days there are
---        2 limit        integer; the use by people who are not signed in from which codes that nobody knows are dropped
---        3 windows      milliseconds: of a code, of those who are not signed in, of a warning, of robots; joined by spaces
---        4 delayed_due  unix time from which a click that waits is stored
---        5 ...items     for each day its date and first instant; then 12 for each use: `on_click`, `post_login`, `robot`, `check`
---                       or `look`, code, 1 if signed in, 1 if this process knows the code, 1 if the limits hold for it, uid, time,
---                       uid of the parent, uid of the visitor, sub of the user, the click as JSON or for a robot its rule, the
---                       page that the process knows or nothing
--- Reply  for each use its outcome, 1 if people are to be warned, and of a link that waits here its page, what the page is told,
---        its preview, what that is told
+--        7 some_limit   string; uses of the code `-`; that of any code ends in it instead
+--        8 some_robots  hash; what is known of the robots that used the code `-`; that of any code ends in it instead
+--        9 ...days      hashes of the open days, the newest first
+-- ARGV   1 limit        integer; the use by people who are not signed in from which codes that nobody knows are dropped
+--        2 windows      milliseconds: of a code, of those who are not signed in, of a warning, of robots; joined by spaces
+--        3 delayed_due  unix time from which a click that waits is stored
+--        4 uses         JSON list; of each use its kind (`on_click`, `post_login`, `robot`, `check` or `look`), code, uid and time
+--                       (text); the click as it is kept or, of a robot, its rule (raw); where there are such, the uid of its parent
+--                       (parent), of its visitor (visitor), the sub of its user (user), the page that the process knows its
+--                       code by (page); and whether the limits hold for it (limited)
+--        5 ...items     for each day its date and first instant
+-- Reply  JSON list; of each use its outcome, whether people are to be warned, and of a link that waits here its page, what the page
+--        is told, its preview, what that is told
 -- Crash  before: nothing is kept and nobody is answered. After: repeating it is seen by the uid of the click.
-local buffer, purgatory, delayed = KEYS[1], KEYS[2], KEYS[3]
-local signed_out, warning, earliest, names = KEYS[4], KEYS[5], KEYS[6], KEYS
-local days, limit, window_list, delayed_due, items = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV
-local day_keys, first_day, windows = { unpack(names, 7, 6 + days) }, 5, {}
+local buffer, purgatory, delayed, signed_out, warning = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local earliest, code_limits, robots = KEYS[6], string.sub(KEYS[7], 1, -2), string.sub(KEYS[8], 1, -2)
+local limit, window_list, delayed_due = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local uses, items = cjson.decode(ARGV[4]), ARGV
+local day_keys, first_day, windows = { unpack(KEYS, 9) }, 5, {}
 for window in string.gmatch(window_list, '%d+') do windows[#windows + 1] = window end
 
 -- include: counts.fragment.lua
 
-local function raise(key, window)
-  local value = redis.call('INCR', key)
+local function raise(key, window, by)
+  local value = redis.call('INCRBY', key, by or 1)
   redis.call('PEXPIRE', key, window, 'NX')
   return value
+end
+
+-- Most codes are used once in their window: that takes one command.
+local function is_first_of_code(code)
+  local key = code_limits .. code
+  if redis.call('SET', key, '1', 'PX', windows[1], 'NX') then return true end
+  return raise(key, windows[1]) == 1
 end
 
 -- Keeps a click until its link, or its parent, is stored.
 local function wait(use)
   redis.call('ZADD', delayed, delayed_due, use.uid)
   redis.call('HSET', delayed .. ':' .. use.uid, 'uid', use.uid, 'link_code', use.code, 'track_type', use.kind,
-    'parent_uid', use.parent, 'user_sub', use.user, 'visitor_uid', use.visitor, 'clicked_at', use.time)
-  if use.parent ~= '' then redis.call('SET', delayed .. ':childof:' .. use.parent, use.uid) end
+    'parent_uid', use.parent or '', 'user_sub', use.user or '', 'visitor_uid', use.visitor or '', 'clicked_at', use.time)
+  if use.parent then redis.call('SET', delayed .. ':childof:' .. use.parent, use.uid) end
   return 'delayed'
 end
 
@@ -47,8 +56,9 @@ local function keep(use)
   return 'buffered'
 end
 
+-- Only what was noted while Redis was away comes again; it is not limited.
 local function is_known(use)
-  return redis.call('EXISTS', buffer .. ':on_clicks_by_uid:' .. use.uid, delayed .. ':' .. use.uid) > 0
+  return not use.limited and redis.call('EXISTS', buffer .. ':on_clicks_by_uid:' .. use.uid, delayed .. ':' .. use.uid) > 0
 end
 
 local function on_click(use)
@@ -78,40 +88,39 @@ local REFUSALS = { too_soon = true, parent_has_child = true, parent_not_found = 
 
 -- A use whose link is not here is counted by whoever finds it in SQL, unless it waits here.
 local function count_use(use, outcome)
-  local page = use.link.page_identifier or (use.page ~= '' and use.page) or 'unknown'
+  local page = use.link[1] or use.page or 'unknown'
   if REFUSALS[outcome] and use.waiting then
     count(TODAY, 'click_attempts')
     count(TODAY, 'clicks_failed', use.kind .. ':' .. page .. ':buffer:' .. outcome)
   elseif outcome == 'buffered' or outcome == 'delayed' then
-    local day = use.waiting and day_of(use.link.created_at) or TODAY
-    local who = 'vis=' .. (use.visitor ~= '' and 'True' or 'False') .. ':user=' .. (use.user ~= '' and 'True' or 'False')
+    local day = use.waiting and day_of(use.link[5]) or TODAY
+    local who = 'vis=' .. (use.visitor and 'True' or 'False') .. ':user=' .. (use.user and 'True' or 'False')
     count(day, 'click_attempts')
     count(day, 'clicks_' .. outcome, use.kind .. ':' .. page .. ':' .. who)
   end
 end
 
+-- What was used before this call, and in it; written once at its end.
+local used_before, used_here = nil, 0
+
 -- Whether a use of a code that nobody knows is one too many; and whether to tell people.
 local function is_dropped(use)
-  if use.signed_in or use.kind == 'post_login' then return false end
-  local used
-  if use.kind == 'look' then
-    used = tonumber(redis.call('GET', signed_out) or 0)
-  else
-    used = raise(signed_out, windows[2])
-  end
-  if used < limit or use.waiting or use.known then return false end
+  if use.user or use.kind == 'post_login' then return false end
+  used_before = used_before or tonumber(redis.call('GET', signed_out) or 0)
+  if use.kind ~= 'look' then used_here = used_here + 1 end
+  if used_before + used_here < limit or use.waiting or use.page then return false end
   return true, use.kind ~= 'look' and raise(warning, windows[3]) == 1
 end
 
-local function take(use, code_limit, robots)
+local function take(use)
   if use.limited then
     local dropped, warn = is_dropped(use)
     if dropped then return 'dropped', warn end
   end
   if use.kind == 'robot' then
-    if use.waiting or use.known then
-      redis.call('HINCRBY', robots, use.raw, 1)
-      redis.call('PEXPIRE', robots, windows[4])
+    if use.waiting or use.page then
+      redis.call('HINCRBY', robots .. use.code, use.raw, 1)
+      redis.call('PEXPIRE', robots .. use.code, windows[4])
     end
     count(TODAY, 'robots', use.raw)
     return 'untracked'
@@ -121,7 +130,7 @@ local function take(use, code_limit, robots)
   local outcome
   if use.kind == 'post_login' then
     outcome = post_login(use)
-  elseif use.limited and raise(code_limit, windows[1]) > 1 then
+  elseif use.limited and not is_first_of_code(use.code) then
     outcome = 'too_soon'
   else
     outcome = on_click(use)
@@ -130,24 +139,21 @@ local function take(use, code_limit, robots)
   return outcome
 end
 
-local replies, place = {}, 6 + days
-for at = first_item, #items, 12 do
-  local use = {
-    kind = items[at], code = items[at + 1], signed_in = items[at + 2] == '1', known = items[at + 3] == '1',
-    limited = items[at + 4] == '1', uid = items[at + 5], time = items[at + 6], parent = items[at + 7],
-    visitor = items[at + 8], user = items[at + 9], raw = items[at + 10], page = items[at + 11],
-  }
-  local flat = redis.call('HGETALL', buffer .. ':' .. use.code)
-  use.link, use.waiting = {}, #flat > 0
-  for field = 1, #flat, 2 do use.link[flat[field]] = flat[field + 1] end
-  use.storing = use.waiting and redis.call('ZSCORE', purgatory, use.code) and true or false
-  local outcome, warn = take(use, names[place + 1], names[place + 2])
-  local link, target = use.link, {}
+local is_storing = redis.call('EXISTS', purgatory) == 1
+local replies = {}
+for at, use in ipairs(uses) do
+  use.link = redis.call('HMGET', buffer .. ':' .. use.code, 'page_identifier', 'page_extra', 'preview_identifier',
+    'preview_extra', 'created_at')
+  use.waiting = use.link[1] and true or false
+  use.storing = use.waiting and is_storing and redis.call('ZSCORE', purgatory, use.code) and true or false
+  local outcome, warn = take(use)
   if use.waiting then
-    target = { link.page_identifier or '', link.page_extra or '', link.preview_identifier or '', link.preview_extra or '' }
+    local page, extra, preview, preview_extra = unpack(use.link)
+    replies[at] = { outcome, warn or false, page, extra or '', preview or '', preview_extra or '' }
+  else
+    replies[at] = { outcome, warn or false }
   end
-  replies[#replies + 1] = { outcome, warn and 1 or 0, target }
-  place = place + 2
 end
+if used_here > 0 then raise(signed_out, windows[2], used_here) end
 store_counts()
-return replies
+return cjson.encode(replies)
