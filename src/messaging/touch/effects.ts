@@ -1,21 +1,29 @@
 import type { Context } from "../../jobs/context.ts";
 import { noteSteps } from "../../mechanisms/message-log/index.ts";
-import type { TouchChannel } from "./entries.ts";
+import type { Callback, TouchChannel } from "./entries.ts";
 
-/** How a touch ended, for whoever follows it. */
-export interface TouchEnd {
-  readonly type: "delivered" | "failed";
+/** Whose touch it is, for whoever hears of its end. */
+export interface EndedTouch {
   readonly channel: TouchChannel;
   readonly touchUid: string;
   readonly userSub: string;
-  /** Of an arrival: the address. */
-  readonly destination?: string;
+}
+
+/** A touch arrived somewhere. */
+export interface Arrival extends EndedTouch {
+  /** The address. */
+  readonly destination: string;
   readonly at: number;
 }
 
 export interface TouchEffects {
-  /** One call for all ends of a batch, after they were settled. A repeat is possible, and names the same touch. */
-  ended(ctx: Context, ends: readonly TouchEnd[]): Promise<void>;
+  /** One call for all arrivals of a batch, after they were settled. A repeat is possible, and names the same touch. */
+  arrived(ctx: Context, arrivals: readonly Arrival[]): Promise<void>;
+  /**
+   * The job that tells of a failed touch; nothing where nobody wants to hear. It is queued by the very script that ends
+   * the touch, so that a death in between cannot swallow it: unlike an arrival a failure is not found again.
+   */
+  failureJob(ctx: Context, touch: EndedTouch): Callback | undefined;
 }
 
 let installed: TouchEffects | undefined;
@@ -28,19 +36,24 @@ export function installTouchEffects(effects: TouchEffects): () => void {
   };
 }
 
-/** Touches that were never sent: nobody could be reached, or they waited too long. Their story has that step already. */
-export async function unsent(ctx: Context, touches: readonly Omit<TouchEnd, "type">[]): Promise<void> {
-  if (!installed || touches.length === 0) return;
-  await installed.ended(
-    ctx,
-    touches.map((touch) => ({ ...touch, type: "failed" })),
-  );
+/** The job that tells of a failure, unless the touch's own callback is that job already. */
+export function failureJob(ctx: Context, touch: EndedTouch, own?: Callback | null): Callback | undefined {
+  const job = installed?.failureJob(ctx, touch);
+  return job?.name === own?.name ? undefined : job;
 }
 
-export async function ended(ctx: Context, ends: readonly TouchEnd[]): Promise<void> {
+export async function arrived(ctx: Context, arrivals: readonly Arrival[]): Promise<void> {
   noteSteps(
     ctx,
-    ends.map(({ type: step, touchUid: uid, at }) => ({ channel: "touch", uid, at, step })),
+    arrivals.map(({ touchUid: uid, at }) => ({ channel: "touch", uid, at, step: "delivered" })),
   );
-  if (installed && ends.length > 0) await installed.ended(ctx, ends);
+  if (installed && arrivals.length > 0) await installed.arrived(ctx, arrivals);
+}
+
+/** Their telling was queued when they ended; this is their story. */
+export function noteFailed(ctx: Context, uids: readonly string[], at: number): void {
+  noteSteps(
+    ctx,
+    uids.map((uid) => ({ channel: "touch", uid, at, step: "failed" })),
+  );
 }

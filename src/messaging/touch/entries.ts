@@ -19,6 +19,13 @@ export const Callback = z.object({
 });
 export type Callback = z.output<typeof Callback>;
 
+/** Whose touch failed: what the job that tells of it is given. */
+export const FailedTouch = z.strictObject({
+  touch_uid: z.string(),
+  user_sub: z.string(),
+  channel: z.enum(TOUCH_CHANNELS),
+});
+
 const Time = z.number().min(0).max(1e11);
 
 export const TouchEntry = z.object({

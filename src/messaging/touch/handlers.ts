@@ -6,9 +6,9 @@ import { deletePushTokens } from "../contacts/service.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
-import { ended } from "./effects.ts";
+import { arrived, failureJob, noteFailed } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
-import { type LogEntry, logEntry, type TouchChannel } from "./entries.ts";
+import { type Callback, type LogEntry, logEntry, type TouchChannel } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settle, type TouchFate } from "./scripts.ts";
 import { stepUid, trailOf } from "./trail.ts";
@@ -192,15 +192,15 @@ export async function handleFailures(
   });
   const fates = await report(
     ctx,
-    reports.map(({ how, end, rows }) => ({ how, item: end.item, messageUid: end.messageUid, rows })),
+    reports.map(({ how, end: { item, messageUid }, rows }) => {
+      const touch = { channel, touchUid: item.touch_uid, userSub: item.user_sub };
+      return { how, item, messageUid, rows, tell: how === "failed" ? failureJob(ctx, touch) : undefined };
+    }),
   );
-  await ended(
+  noteFailed(
     ctx,
-    reports.flatMap(({ how, end }, at) =>
-      how === "failed" && fates[at] === "ended"
-        ? [{ type: "failed" as const, channel, touchUid: end.item.touch_uid, userSub: end.item.user_sub, at: now }]
-        : [],
-    ),
+    reports.flatMap(({ how, end }, at) => (how === "failed" && fates[at] === "ended" ? [end.item.touch_uid] : [])),
+    now,
   );
   return ends.map((end) => (end instanceof Error ? { ok: false, error: end } : { ok: true }));
 }
@@ -229,12 +229,12 @@ export async function handleSuccesses(
       rows: arrivalRows(ctx, channel, arrival, now),
     })),
   );
-  await ended(
+  await arrived(
     ctx,
     good.flatMap(({ item, destination, at }, index) =>
       fates[index] === "goes_on"
         ? []
-        : [{ type: "delivered" as const, channel, touchUid: item.touch_uid, userSub: item.user_sub, destination, at }],
+        : [{ channel, touchUid: item.touch_uid, userSub: item.user_sub, destination, at }],
     ),
   );
   return arrivals.map((arrival) => (arrival instanceof Error ? { ok: false, error: arrival } : { ok: true }));
@@ -278,6 +278,8 @@ interface Report {
   readonly item: FailureItem;
   readonly messageUid: string;
   readonly rows: readonly LogEntry[];
+  /** Tells of the touch's failure, should this end it. */
+  readonly tell?: Callback | undefined;
 }
 
 /** One call for all: rows are queued, and touches end. A message that is tried again ends nothing. */
@@ -285,13 +287,14 @@ async function report(ctx: Context, reports: readonly Report[]): Promise<readonl
   if (reports.length === 0) return [];
   const fates = await ctx.redis.run(
     settle,
-    [keys.pending(), keys.toLog(), jobKeys.hot()],
+    [keys.pending(), keys.toLog(), jobKeys.hot(), keys.toTell()],
     [
       ctx.clock.now().toFixed(6),
-      ...reports.flatMap(({ how, item, messageUid, rows }) => [
+      ...reports.flatMap(({ how, item, messageUid, rows, tell }) => [
         how,
         item.touch_uid,
         messageUid,
+        tell ? JSON.stringify(tell) : "",
         rows.length,
         ...rows.map((row) => logEntry.encode(row)),
       ]),

@@ -61,6 +61,21 @@ async function alone({ redis: { commands, topology } }: InvariantContext): Promi
   return violations;
 }
 
+/** Whom to tell of is known for as long as there may be something to tell. */
+async function toTell({ redis: { commands, topology } }: InvariantContext): Promise<readonly string[]> {
+  const violations: string[] = [];
+  let cursor = "0";
+  do {
+    const [next, flat] = await commands.hscan(topology.key(keys.toTell()), cursor, "COUNT", PAGE);
+    cursor = next;
+    const uids = flat.filter((_, at) => at % 2 === 0);
+    const scores = uids.length === 0 ? [] : await commands.zmscore(topology.key(keys.pending()), ...uids);
+    for (const [at, uid] of uids.entries())
+      if (scores[at] === null) violations.push(`touch:to_tell has the touch ${uid}, which ended`);
+  } while (cursor !== "0");
+  return violations;
+}
+
 /** Links are cleared away by their age, and a touch may have waited before it was sent: old touches may lose theirs. */
 async function linksOfPending(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
@@ -110,6 +125,11 @@ export const invariants: readonly Invariant[] = [
     name: "touch:pending_is_whole",
     doc: "Every touch that waits for its end has a callback and a message that has not ended, and no part of one stands alone.",
     check: seenTwice(pending),
+  },
+  {
+    name: "touch:told_of_pending",
+    doc: "Only touches that wait for their end are kept for telling of it.",
+    check: seenTwice(toTell),
   },
   {
     name: "touch:pending_links_wait",

@@ -3,8 +3,10 @@ import {
   family,
   fields,
   hash,
+  json,
   list,
   literal,
+  mapOf,
   optional,
   set,
   string,
@@ -12,7 +14,16 @@ import {
 } from "../../kernel/keyspace/index.ts";
 import { jobLock } from "../../mechanisms/lock/index.ts";
 import { reportFields } from "../../mechanisms/run-report/index.ts";
-import { callback, handoverGroup, logEntry, messageUid, type TouchChannel, touchEntry, touchUid } from "./entries.ts";
+import {
+  callback,
+  FailedTouch,
+  handoverGroup,
+  logEntry,
+  messageUid,
+  type TouchChannel,
+  touchEntry,
+  touchUid,
+} from "./entries.ts";
 
 export const HANDOVER_FLAG_TTL = 604_800;
 
@@ -49,6 +60,14 @@ export const keys = family("touch", {
   remaining: set("touch:pending:{uid}:remaining", messageUid, {
     doc: "messages of one touch that have not ended",
   }),
+  toTell: hash(
+    "touch:to_tell",
+    mapOf(json(FailedTouch), { shape: "touch uid → JSON {touch_uid, user_sub, channel}" }),
+    {
+      doc: "waiting touches whose failure is to be told to webhook endpoints, for the case that no channel ever ends them",
+      origin: "carillon",
+    },
+  ),
   handoverPush: handover("push"),
   handoverSms: handover("sms"),
   handoverEmail: handover("email"),

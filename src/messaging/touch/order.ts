@@ -147,6 +147,6 @@ function touchOf(ctx: Context, { uid, order, channel }: Planned, codes: readonly
     channel,
     parameters: { ...order.event_parameters, ...Object.fromEntries(addresses) },
     successCallback: callbacks?.success ?? null,
-    failureCallback: callbacks?.failure ?? failedCallback({ uid, userSub: order.user_sub, channel }),
+    failureCallback: callbacks?.failure ?? failedCallback({ touchUid: uid, userSub: order.user_sub, channel }),
   };
 }

@@ -17,8 +17,8 @@ export const enqueue = defineScript({
 export const dispatch = defineScript({
   name: "touch.dispatch",
   file: file("dispatch"),
-  keys: ["purgatory", "pending", "to_log", "jobs", "push", "sms", "email", "...counters"],
-  args: ["now", "touches", "waiting", "rows", "callbacks", "groups", "...items"],
+  keys: ["purgatory", "pending", "to_log", "jobs", "to_tell", "push", "sms", "email", "...counters"],
+  args: ["now", "touches", "waiting", "rows", "callbacks", "told", "groups", "...items"],
   idempotent: false,
   reply: (left: number) => (left < 0 ? ({ ok: false } as const) : ({ ok: true, left } as const)),
 });
@@ -30,17 +30,19 @@ const FATES: readonly TouchFate[] = ["goes_on", "ended", "was_over"];
 export const settle = defineScript({
   name: "touch.settle",
   file: file("settle"),
-  keys: ["pending", "to_log", "jobs"],
+  keys: ["pending", "to_log", "jobs", "to_tell"],
   args: ["now", "...items"],
   idempotent: false,
   reply: (raw: number[]) => raw.map((code) => FATES[code - 1]!),
 });
 
+const EXPIRIES = ["waits", "failed", "arrived"] as const;
+
 export const expire = defineScript({
   name: "touch.expire",
   file: file("expire"),
-  keys: ["pending", "jobs", "...counters"],
-  args: ["now", "cutoff", "most", "...block"],
+  keys: ["pending", "jobs", "to_tell", "...counters"],
+  args: ["now", "cutoff", "tell", "count", "...items"],
   idempotent: false,
-  reply: (uids: string[]) => uids,
+  reply: (raw: number[]) => raw.map((code) => EXPIRIES[code]!),
 });

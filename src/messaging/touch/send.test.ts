@@ -2,8 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { keys as emailKeys } from "../email/keys.ts";
-import { createLinks } from "../links/service.ts";
+import { createLinks, recordTouches } from "../links/service.ts";
 import { linkStats } from "../links/stats.ts";
+import type { LinkTables } from "../links/tables.ts";
 import { keys as smsKeys } from "../sms/keys.ts";
 import { smsSendStats } from "../sms/stats.ts";
 import { acceptHandover, sendTouches, touchEntryOf } from "./enqueue.ts";
@@ -226,6 +227,30 @@ test("a touch whose end nobody tells fails after its time, once, and people are 
   expect((await house.waiting()).filter((name) => name.includes("_links"))).toEqual(["runners.touch.abandon_links"]);
   expect((await house.counts(touchStaleStats)).events).toEqual({ stale: 2 });
   expect(house.ctx.alerts.recorded.some(({ identifier }) => identifier === "touch:stale")).toBe(true);
+});
+
+test("a touch whose end nobody told ends well where its arrival is in SQL, if the installation asks for evidence", async () => {
+  await house.reachable("ada", { phones: [ONE] });
+  const sent = await sendTouches(house.ctx, [touchTo("ada", callbacks), touchTo("ada", callbacks)]);
+  await house.run(send);
+  await house.ctx.redis.commands.del("jobs:hot");
+  await recordTouches(house.ctx.sql.tables<LinkTables>(), [
+    {
+      row_uid: "crl_tch_r_evidence",
+      uid: sent[0]!.uid,
+      user_sub: "ada",
+      channel: "sms",
+      touch_point_id: null,
+      destination: ONE,
+      message: {},
+      created_at: 1,
+    },
+  ]);
+  await house.base.clock.advance(136_801);
+  await house.run(staleDetection, house.process({ settings: [[settings.evidence, true]] }));
+  expect(await isPending()).toEqual([]);
+  expect(await house.waiting()).toEqual(["runners.touch.persist_links", "runners.touch.abandon_links"]);
+  expect((await house.counts(touchStaleStats)).events).toEqual({ stale: 1 });
 });
 
 test("states are written once each, and a second writer of one version is counted as refused", async () => {

@@ -17,7 +17,7 @@ import { startRun } from "../../mechanisms/run-report/index.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
-import { unsent } from "./effects.ts";
+import { failureJob } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
 import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
@@ -154,9 +154,11 @@ class SendRun {
       ({ touch, outcome }) => outcome === "reachable" && (touch.success_callback || touch.failure_callback),
     );
     const rows = plans.flatMap((plan) => plan.rows).map((row) => logEntry.encode(row));
-    const failed = plans.flatMap(({ touch, outcome }) =>
-      outcome !== "reachable" && touch.failure_callback ? [touch.failure_callback] : [],
-    );
+    const failed = plans.flatMap((plan) => (plan.outcome === "reachable" ? [] : jobsOfFailed(ctx, plan)));
+    const told = waiting.flatMap(({ touch }) => {
+      const job = failureJob(ctx, endedOf(touch), touch.failure_callback);
+      return job ? [touch.uid, JSON.stringify(job.kwargs)] : [];
+    });
     const tally = new Tally(ctx);
     const block = tally.block((counting) => {
       for (const { touch, outcome, messages } of plans) {
@@ -176,6 +178,7 @@ class SendRun {
         keys.pending(),
         keys.toLog(),
         jobKeys.hot(),
+        keys.toTell(),
         ...([HANDOVERS.push(), HANDOVERS.sms(), HANDOVERS.email()] as const),
         ...tally.keys,
       ],
@@ -185,6 +188,7 @@ class SendRun {
         waiting.length,
         rows.length,
         failed.length,
+        told.length,
         TOUCH_CHANNELS.map((channel) => groups[channel].length).join(" "),
         ...entries.map(({ raw }) => raw),
         ...waiting.flatMap(({ touch, messages }) => [
@@ -196,16 +200,13 @@ class SendRun {
         ]),
         ...rows,
         ...failed.map((callback) => encodeJob({ ...callback, queued_at: now })),
+        ...told,
         ...TOUCH_CHANNELS.flatMap((channel) => groups[channel].map(({ raw }) => raw)),
         ...block,
       ],
     );
     if (!answer.ok) throw new Mismatch();
     noteSteps(ctx, plans.flatMap(notesOf));
-    await unsent(
-      ctx,
-      plans.flatMap((plan) => unsentOf(plan, now)),
-    );
     if (rows.length > 0) nudgeByName(ctx, "runners.touch.log");
     await this.#handing;
     this.#coming = lengthsOf(groups);
@@ -229,8 +230,12 @@ function notesOf({ touch: { uid }, outcome, messages }: Plan): readonly Note[] {
   return messages.map((message) => ({ channel: "touch", uid, step: "dispatched", detail: message.uid }));
 }
 
-const unsentOf = ({ touch: { uid: touchUid, user_sub: userSub, channel }, outcome }: Plan, at: number) =>
-  outcome === "reachable" ? [] : [{ touchUid, userSub, channel, at }];
+const endedOf = ({ uid: touchUid, user_sub: userSub, channel }: TouchEntry) => ({ touchUid, userSub, channel });
+
+/** What follows from a touch that reached nobody: its own callback, and telling of it. */
+function jobsOfFailed(ctx: Context, { touch }: Plan): readonly Callback[] {
+  return [touch.failure_callback, failureJob(ctx, endedOf(touch), touch.failure_callback)].flatMap((job) => job ?? []);
+}
 
 const textOf = (callback: Callback | null) => (callback ? JSON.stringify(callback) : "");
 

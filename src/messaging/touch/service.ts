@@ -1,4 +1,4 @@
-export { installTouchEffects, type TouchEffects, type TouchEnd } from "./effects.ts";
+export { type Arrival, type EndedTouch, installTouchEffects, type TouchEffects } from "./effects.ts";
 export {
   acceptHandover,
   forgetHandover,

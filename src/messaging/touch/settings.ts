@@ -36,6 +36,10 @@ export const settings = {
     default: 136_800,
     doc: "how long the end of a touch is waited for; longer than any channel takes, shorter than links.leakAge",
   }),
+  evidence: kinds.flag("touch.evidenceBeforeExpiry", {
+    default: false,
+    doc: "whether a touch whose end nobody told ends well if its arrival is in SQL, as after Redis went back to an older copy",
+  }),
   logBatch: kinds.integer("touch.logBatch", { default: 5_000, min: 1, doc: "rows that are written at once" }),
   logRows: kinds.integer("touch.logRows", { default: 1_000, min: 1, doc: "rows that one statement writes" }),
   debugLog: kinds.oneOf("touch.debugLog", ["all", "failures", "none"], {

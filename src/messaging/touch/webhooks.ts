@@ -4,54 +4,45 @@ import type { Context } from "../../jobs/context.ts";
 import { defineRunner } from "../../jobs/runner.ts";
 import { type Channel, installEffects } from "../contacts/service.ts";
 import { installClickEffects, originsOfLinks } from "../links/service.ts";
-import { installTouchEffects, type TouchEnd } from "./effects.ts";
-import { TOUCH_CHANNELS, type TouchChannel } from "./entries.ts";
+import { type Arrival, type EndedTouch, installTouchEffects } from "./effects.ts";
+import { FailedTouch, type TouchChannel } from "./entries.ts";
 
 /** What applications hear of touches, clicks and people who leave. The handbook has the payloads: docs/webhooks.md. */
 const CHANNEL_OF: Readonly<Record<Channel, TouchChannel>> = { email: "email", phone: "sms", push: "push" };
 
 /** A touch ends once, so it is the key. */
-export function endEvent({ type, touchUid, userSub, channel, destination, at }: TouchEnd): WebhookEvent {
-  const data = { touch_uid: touchUid, user_sub: userSub, channel };
-  return type === "delivered"
-    ? { type: "touch.delivered", key: touchUid, at, data: { ...data, destination: destination ?? null } }
-    : { type: "touch.failed", key: touchUid, at, data };
-}
+const arrivalEvent = ({ touchUid, userSub, channel, destination, at }: Arrival): WebhookEvent => ({
+  type: "touch.delivered",
+  key: touchUid,
+  at,
+  data: { touch_uid: touchUid, user_sub: userSub, channel, destination },
+});
 
-installTouchEffects({ ended: (ctx, ends) => emitEvents(ctx, ends.map(endEvent)) });
-
-const Failed = z.strictObject({ touch_uid: z.string(), user_sub: z.string(), channel: z.enum(TOUCH_CHANNELS) });
-
-/** A touch without a callback is not followed, and nobody would know that the last of its messages failed. */
 export const tellFailed = defineRunner({
   name: "runners.touch.tell_failed",
   category: 2,
-  kwargs: Failed,
+  kwargs: FailedTouch,
   doc: "Tells webhook endpoints of touches that failed.",
   retry: [5, 60, 600],
   async runMany(ctx, items) {
     const at = ctx.clock.now();
     await emitEvents(
       ctx,
-      items.map(({ touch_uid: touchUid, user_sub: userSub, channel }) =>
-        endEvent({ type: "failed", touchUid, userSub, channel, at }),
-      ),
+      items.map((data) => ({ type: "touch.failed", key: data.touch_uid, at, data })),
     );
     return undefined;
   },
 });
 
-/** The callback of a touch that has none of its own, so that its failure is told whatever the reason. */
-export function failedCallback(touch: {
-  readonly uid: string;
-  readonly userSub: string;
-  readonly channel: TouchChannel;
-}) {
-  return {
-    name: tellFailed.name,
-    kwargs: { touch_uid: touch.uid, user_sub: touch.userSub, channel: touch.channel },
-  };
+/** Also the callback of a touch that has none of its own: without one it is not followed, and nobody would know its end. */
+export function failedCallback({ touchUid, userSub, channel }: EndedTouch) {
+  return { name: tellFailed.name, kwargs: { touch_uid: touchUid, user_sub: userSub, channel } };
 }
+
+installTouchEffects({
+  arrived: (ctx, arrivals) => emitEvents(ctx, arrivals.map(arrivalEvent)),
+  failureJob: (ctx, touch) => (isWanted(ctx, "touch.failed") ? failedCallback(touch) : undefined),
+});
 
 const Clicks = z.strictObject({
   clicks: z

@@ -4,28 +4,31 @@
 --        2 pending        zset of touches that have not ended; the hash of a touch is {pending}:{uid}
 --        3 to_log         list of rows that wait to be written
 --        4 jobs           list; where callbacks are queued
---        5 push           list of groups for the room of push
---        6 sms            list of groups for the room of sms
---        7 email          list of groups for the room of email
---        8 ...counters    the counters of the block
+--        5 to_tell        hash of waiting touches whose failure is to be told
+--        6 push           list of groups for the room of push
+--        7 sms            list of groups for the room of sms
+--        8 email          list of groups for the room of email
+--        9 ...counters    the counters of the block
 -- ARGV   1 now            unix seconds; when they were found to be reachable
 --        2 touches        integer; how many touches follow
 --        3 waiting        integer; how many of them wait for an end
 --        4 rows           integer; how many rows
 --        5 callbacks      integer; how many callbacks
---        6 groups         integers joined by spaces: how many groups for push, sms and email
---        7 ...items       the touches byte for byte; for each that waits its uid, success callback or nothing, failure callback
---                         or nothing, how many messages, their uids; the rows; the callbacks; the groups; one block of counts
+--        6 told           integer; how many fields and values of to_tell
+--        7 groups         integers joined by spaces: how many groups for push, sms and email
+--        8 ...items       the touches byte for byte; for each that waits its uid, success callback or nothing, failure callback
+--                         or nothing, how many messages, their uids; the rows; the callbacks; the fields and values of to_tell
+--                         in turn; the groups; one block of counts
 -- Reply  how many touches are left in the purgatory; -1 when it holds others than those that were read
 -- Crash  before: the next run takes them up. After: all of it has happened.
-local purgatory, pending, to_log, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
-local channels = { KEYS[5], KEYS[6], KEYS[7] }
+local purgatory, pending, to_log, jobs, to_tell, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+local channels = { KEYS[6], KEYS[7], KEYS[8] }
 local now, touches, waiting = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local rows, callbacks, groups, items = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV
+local rows, callbacks, told, groups, items = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
-local held, at = redis.call('LRANGE', purgatory, 0, touches - 1), 7
+local held, at = redis.call('LRANGE', purgatory, 0, touches - 1), 8
 if #held ~= touches then return -1 end
 for index = 1, touches do
   if held[index] ~= items[at] then return -1 end
@@ -54,10 +57,12 @@ for _ = 1, waiting do
 end
 append(to_log, rows)
 append(jobs, callbacks)
+if told > 0 then redis.call('HSET', to_tell, unpack(items, at, at + told - 1)) end
+at = at + told
 local channel = 1
 for count in string.gmatch(groups, '%d+') do
   append(channels[channel], tonumber(count))
   channel = channel + 1
 end
-tally(counters, 7, items, at)
+tally(counters, 8, items, at)
 return redis.call('LLEN', purgatory)
