@@ -55,6 +55,43 @@ export interface Routes {
         created_at: number;
       };
     };
+    /** Who is signed in here, and what a page needs to make changes. */
+    "/api/1/admin/session": {
+      answer: {
+        /** null for callers with a token instead of a cookie */
+        session: {
+          uid: string;
+          label: string;
+          address: string;
+          user_agent: string;
+          created_at: number;
+          expires_at: number;
+          /** Exact to a minute */
+          last_used_at: number;
+        } | null;
+        /** To be sent as `X-CSRF-Token` with every change */
+        csrf_token: string | null;
+        statistics_timezone: string;
+        environment: "development" | "production";
+        /** The server's clock, in unix seconds */
+        now: number;
+      };
+    };
+    /** Browsers that are signed in to the dashboard, the newest first. */
+    "/api/1/admin/sessions": {
+      answer: {
+        items: {
+          uid: string;
+          label: string;
+          address: string;
+          user_agent: string;
+          created_at: number;
+          expires_at: number;
+          /** Exact to a minute */
+          last_used_at: number;
+        }[];
+      };
+    };
     /** List admin tokens, the newest first. */
     "/api/1/admin/tokens": {
       query?: {
@@ -109,13 +146,107 @@ export interface Routes {
     /** Workers, the age of their last heartbeat, and what they run. */
     "/api/1/admin/jobs/workers": {
       answer: {
-        items: Record<string, unknown>[];
+        items: {
+          uid: string;
+          host: string;
+          pid: number;
+          instance: string;
+          version: string;
+          categories: string;
+          concurrency: number;
+          started_at: number;
+          last_beat_at: number;
+          /** Seconds */
+          heartbeat_age: number;
+          running: {
+            name: string;
+            since: number;
+          }[];
+        }[];
+      };
+    };
+    /** The jobs that workers hold right now, the longest-running first. */
+    "/api/1/admin/jobs/running": {
+      answer: {
+        items: {
+          name: string;
+          /** Without what is named like a secret */
+          kwargs: Record<string, unknown>;
+          queued_at: number;
+          worker_uid: string;
+          host: string;
+          /** null while it waits for a slot of its worker */
+          since: number | null;
+          recurring: boolean;
+          deliveries: number;
+          /** Under this uid it tells of its progress */
+          job_uid: string | null;
+        }[];
+      };
+    };
+    /** Jobs that wait for their time, those due first first. */
+    "/api/1/admin/jobs/delayed": {
+      query?: {
+        limit?: number | undefined;
+        offset?: number | undefined;
+      };
+      answer: {
+        items: {
+          name: string;
+          /** Without what is named like a secret */
+          kwargs: Record<string, unknown>;
+          queued_at: number;
+          due_at: number;
+          attempt: number;
+        }[];
+      };
+    };
+    /** What happened to any watched job so far. `since` leaves out events up to that number. */
+    "/api/1/admin/jobs/progress/{job_uid}": {
+      path: {
+        job_uid: string;
+      };
+      query?: {
+        since?: number | undefined;
+      };
+      answer: {
+        events: ({
+          seq: number;
+          type: "queued" | "started" | "bounce" | "spawned" | "progress" | "failed" | "succeeded";
+          message: string;
+          indicator: {
+            type: "bar";
+            at: number;
+            of: number;
+          } | {
+            type: "spinner";
+          } | {
+            type: "final";
+          } | null;
+          occurred_at: number;
+          spawned?: {
+            uid: string;
+            name: string;
+          };
+        })[];
+        last_seq: number;
+        done: boolean;
       };
     };
     /** Every job that can be run, with the shape of its kwargs. */
     "/api/1/admin/jobs/runners": {
       answer: {
-        items: Record<string, unknown>[];
+        items: {
+          name: string;
+          doc: string;
+          category: number;
+          /** JSON Schema */
+          kwargs: Record<string, unknown>;
+          timeout: number;
+          retry: number[];
+          max_deliveries: number;
+          ack: "late" | "early";
+        }[];
       };
     };
     /** The schedule, with the next time of each recurring job. */
@@ -123,7 +254,18 @@ export interface Routes {
       answer: {
         hash: string | null;
         current: boolean;
-        items: Record<string, unknown>[];
+        items: {
+          digest: string;
+          name: string;
+          doc: string;
+          kwargs: Record<string, unknown>;
+          schedule: Record<string, unknown>;
+          next_run_at: number | null;
+          /** The times after that one */
+          next_times: number[];
+          overdue_by: number;
+          in_purgatory: boolean;
+        }[];
       };
     };
     /** Jobs that will not run again by themselves, newest first. */
@@ -133,7 +275,18 @@ export interface Routes {
         offset?: number | undefined;
       };
       answer: {
-        items: Record<string, unknown>[];
+        items: {
+          id: string;
+          raw: string;
+          reason: "unknown_runner" | "invalid_kwargs" | "error" | "timeout" | "crashed" | "bounce_loop";
+          error: string;
+          worker: string;
+          deliveries: number;
+          failed_at: number;
+          /** Empty when `raw` is not a job */
+          name: string;
+          queued_at: number | null;
+        }[];
       };
     };
     /** What happened to a watched job so far. Needs the progress token that came with the job. `since` leaves out events up to that number. */
@@ -145,7 +298,25 @@ export interface Routes {
         since?: number | undefined;
       };
       answer: {
-        events: Record<string, unknown>[];
+        events: ({
+          seq: number;
+          type: "queued" | "started" | "bounce" | "spawned" | "progress" | "failed" | "succeeded";
+          message: string;
+          indicator: {
+            type: "bar";
+            at: number;
+            of: number;
+          } | {
+            type: "spinner";
+          } | {
+            type: "final";
+          } | null;
+          occurred_at: number;
+          spawned?: {
+            uid: string;
+            name: string;
+          };
+        })[];
         last_seq: number;
         done: boolean;
       };
@@ -153,7 +324,17 @@ export interface Routes {
     /** What the last run of every reporting job did. `state` is `running`, `ok`, `last_failed` (a run began and never ended) or `never`. */
     "/api/1/admin/jobs/reports": {
       answer: {
-        items: Record<string, unknown>[];
+        items: {
+          key: string;
+          runner: string;
+          state: "never" | "running" | "ok" | "last_failed";
+          started_at: number | null;
+          finished_at: number | null;
+          /** Seconds */
+          running_time: number | null;
+          stop_reason: string | null;
+          counts: Record<string, string>;
+        }[];
       };
     };
     /** Queues with entries that could not be read. */
@@ -2340,6 +2521,31 @@ export interface Routes {
       };
       answer: unknown;
     };
+    /** Sign a browser in with the secret of a sign-in link. The link works once. The answer sets a cookie that admin routes take in place of an admin token. */
+    "/api/1/admin/session": {
+      body: {
+        token: string;
+      };
+      answer: {
+        /** null for callers with a token instead of a cookie */
+        session: {
+          uid: string;
+          label: string;
+          address: string;
+          user_agent: string;
+          created_at: number;
+          expires_at: number;
+          /** Exact to a minute */
+          last_used_at: number;
+        } | null;
+        /** To be sent as `X-CSRF-Token` with every change */
+        csrf_token: string | null;
+        statistics_timezone: string;
+        environment: "development" | "production";
+        /** The server's clock, in unix seconds */
+        now: number;
+      };
+    };
     /** Create an admin token. The answer is the only place where the token ever appears. */
     "/api/1/admin/tokens": {
       body: {
@@ -3805,6 +4011,17 @@ export interface Routes {
       path: {
         /** The user's sub */
         sub: string;
+      };
+      answer: unknown;
+    };
+    /** Sign this browser out. */
+    "/api/1/admin/session": {
+      answer: unknown;
+    };
+    /** Sign a browser out, at once and everywhere. */
+    "/api/1/admin/sessions/{uid}": {
+      path: {
+        uid: string;
       };
       answer: unknown;
     };

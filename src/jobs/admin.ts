@@ -3,6 +3,8 @@ import { type FailedJob, type JobEntry, parseEntry, reencodeJob } from "./entry.
 import { jobErrors } from "./errors.ts";
 import { jobKeys } from "./keys.ts";
 import type { JobQueue } from "./queue.ts";
+import type { Schedule } from "./recurring.ts";
+import { nextRun } from "./schedule.ts";
 import { retryFailed } from "./scripts.ts";
 
 /** What operators see of the job system, and what they can do about it. */
@@ -130,9 +132,18 @@ export async function readRecurring(ctx: Pick<Context, "redis" | "clock">, jobs:
       kwargs,
       schedule,
       next_run_at: next,
+      next_times: timesAfter(schedule, next ?? now),
       overdue_by: next === null ? 0 : Math.max(0, now - next),
       in_purgatory: purgatory.includes(digest),
     };
   });
   return { hash, current: hash === jobs.recurring.hash, items };
+}
+
+const TIMES_SHOWN = 3;
+
+function timesAfter(schedule: Schedule, time: number): number[] {
+  const times: number[] = [];
+  while (times.length < TIMES_SHOWN) times.push(nextRun(schedule, times.at(-1) ?? time));
+  return times;
 }

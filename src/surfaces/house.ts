@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { migrationsOf, type ProcessRoles } from "../domain.ts";
 import { domains } from "../domains.ts";
-import { withRootSecret } from "../infrastructure/access/service.ts";
+import { rememberServerUrl, withRootSecret } from "../infrastructure/access/service.ts";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
 import { startDeployments } from "../infrastructure/deployments/service.ts";
 import { houseAnswersAt, sandboxAddress, standsIn } from "../infrastructure/sandbox/service.ts";
@@ -31,6 +31,7 @@ import {
   prepareDataFolder,
 } from "./foundation.ts";
 import { settings as httpSettings } from "./http/settings.ts";
+import { pagesFolder } from "./pages-folder.ts";
 import { houseSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -216,7 +217,10 @@ export async function openHouse(options: OpenOptions): Promise<House> {
     undo.push(rest);
     await worker?.start();
     const url = await server?.answer();
-    if (url !== undefined) houseAnswersAt(ctx, url);
+    if (url !== undefined) {
+      houseAnswersAt(ctx, url);
+      await rememberServerUrl(ctx, url);
+    }
     const deployments = await startDeployments(ctx, {
       repos: [...(roles.web ? ["backend"] : []), ...(roles.worker ? ["jobs"] : [])],
       directory: dataFolders(ctx.config).root,
@@ -259,7 +263,7 @@ async function furnishServer(ctx: Context, roles: ProcessRoles) {
   const { buildServer, closeServer, listen } = await import("./http/index.ts");
   const { openLiveGateway } = await import("./live.ts");
   const live = openLiveGateway(ctx);
-  const app = await buildServer(ctx, domains, { version: version(), live });
+  const app = await buildServer(ctx, domains, { version: version(), live, pages: pagesFolder() });
   return {
     async answer(): Promise<string> {
       const host = ctx.config.get(httpSettings.host);

@@ -6,7 +6,7 @@ import { ACCESS, verifyToken } from "./tokens.ts";
 
 /** Who stands behind a credential. */
 export type Principal =
-  | { readonly kind: "admin_token"; readonly sub: string; readonly role: "admin" }
+  | { readonly kind: "admin_token" | "session"; readonly sub: string; readonly role: "admin" }
   | { readonly kind: "user"; readonly sub: string; readonly role: "user" | "admin" };
 
 const REFUSALS = {

@@ -4,6 +4,7 @@ import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
 import { errors as userErrors } from "../../people/users/service.ts";
 import { createAdminToken, listAdminTokens, listAudit, mintAccessToken, revokeAdminToken } from "./service.ts";
+import { sessionRoutes } from "./session-routes.ts";
 
 const AdminToken = z.object({
   uid: z.string(),
@@ -16,6 +17,7 @@ const AdminToken = z.object({
 const Limit = z.coerce.number().int().min(1).max(200).default(50);
 
 export const routes: readonly Route<Context>[] = [
+  ...sessionRoutes,
   route({
     method: "POST",
     path: "/api/1/admin/tokens",

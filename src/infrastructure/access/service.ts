@@ -14,8 +14,17 @@ export {
 } from "./admin-tokens.ts";
 export { type AuditEntry, listAudit, withoutSecrets, writeAudit } from "./audit.ts";
 export { authenticate, bearerOf, type Principal } from "./bearer.ts";
+export {
+  authenticateCookie,
+  CSRF_HEADER,
+  isFromOwnPage,
+  sessionCookie,
+  sessionSecretOf,
+} from "./cookie.ts";
 export { errors } from "./errors.ts";
 export { deriveKey, withRootSecret } from "./root-secret.ts";
+export { csrfTokenOf, listSessions, openSession, revokeSession, type Session, verifySession } from "./sessions.ts";
+export { exchangeSignInLink, issueSignInLink, rememberServerUrl } from "./sign-in.ts";
 export { ACCESS, type Audience, ISSUER, signToken, type TokenPlan, type VerifiedToken, verifyToken } from "./tokens.ts";
 
 export const ADMIN_WRITES_PER_MINUTE = 60;

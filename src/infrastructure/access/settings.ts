@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { settings as kinds } from "../../kernel/config.ts";
 
 export const settings = {
@@ -8,5 +9,26 @@ export const settings = {
   environment: kinds.oneOf("env", ["development", "production"], {
     default: "development",
     doc: "What this installation is for. `production` demands what is convenient to leave out elsewhere, such as a root secret of your own.",
+  }),
+  dashboardUrl: {
+    ...kinds.optionalText("dashboard.url", {
+      doc: "Where people open the dashboard, such as https://bells.example.com; unset, where the server that started last answers.",
+    }),
+    schema: z
+      .string()
+      .refine((value) => URL.canParse(value) && new URL(value).origin === value, {
+        message: "must be an origin such as https://bells.example.com, without a path",
+      })
+      .optional(),
+  },
+  signInLinkLifetime: kinds.seconds("access.signInLinkLifetime", {
+    default: 3_600,
+    min: 30,
+    doc: "How long a link to sign in to the dashboard works, if nobody uses it before.",
+  }),
+  sessionLifetime: kinds.seconds("access.sessionLifetime", {
+    default: 604_800,
+    min: 60,
+    doc: "How long a browser stays signed in to the dashboard.",
   }),
 };

@@ -41,7 +41,7 @@ afterAll(() => server.close());
 
 test("every admin route of the jobs room refuses strangers", async () => {
   const routes = server.domains.find(({ name }) => name === "jobs")!.routes!.filter(({ access }) => access === "admin");
-  expect(routes).toHaveLength(9);
+  expect(routes).toHaveLength(12);
   for (const { method, path } of routes)
     expect((await server.call(method, path.replace(/\{\w+\}/, "1"))).statusCode, `${method} ${path}`).toBe(401);
 });
@@ -248,4 +248,47 @@ test("a recurring job runs now on demand, once while an entry waits, and keeps i
   const late = after.items.find(({ digest }: { digest: string }) => digest === job.digest);
   expect(late.next_run_at).toBe(job.next_run_at);
   expect(late.overdue_by).toBeCloseTo(server.ctx.clock.now() - job.next_run_at, 3);
+});
+
+test("jobs that workers hold and jobs that wait for their time are told without the secrets they carry", async () => {
+  const { clock, redis } = server.ctx;
+  const worker = server.worker();
+  await worker.start();
+  try {
+    const held = encodeJob(
+      { name: "runners.test.ring", kwargs: { bell: "big", access_token: "hush" }, queued_at: clock.now() },
+      { job_uid: "crl_jp_watched" },
+    );
+    await redis.commands.hset(jobKeys.running({ worker_uid: worker.uid }), "1", held, "2", "not a job");
+    const { items } = (await admin("GET", "/api/1/admin/jobs/running")).json();
+    expect(items).toEqual([
+      expect.objectContaining({
+        name: "runners.test.ring",
+        kwargs: { bell: "big", access_token: "[redacted]" },
+        worker_uid: worker.uid,
+        recurring: false,
+        job_uid: "crl_jp_watched",
+        since: null,
+      }),
+    ]);
+    await redis.commands.del(jobKeys.running({ worker_uid: worker.uid }));
+    await server.jobs.enqueue(ring, { bell: "late" }, { delay: 600 });
+    await server.jobs.enqueue(ring, { bell: "soon" }, { delay: 60 });
+    const delayed = (await admin("GET", "/api/1/admin/jobs/delayed")).json().items;
+    expect(delayed).toMatchObject([
+      { name: "runners.test.ring", kwargs: { bell: "soon" }, due_at: clock.now() + 60, attempt: 0 },
+      { name: "runners.test.ring", kwargs: { bell: "late" }, due_at: clock.now() + 600 },
+    ]);
+  } finally {
+    await worker.stop();
+  }
+});
+
+test("an administrator reads the progress of any watched job without its token", async () => {
+  await server.jobs.enqueue(ring, { bell: "big" }, { jobUid: "crl_jp_seen" });
+  const read = await admin("GET", "/api/1/admin/jobs/progress/crl_jp_seen");
+  expect(read.json()).toMatchObject({ events: [{ seq: 1, type: "queued" }], last_seq: 1, done: false });
+  const later = await admin("GET", "/api/1/admin/jobs/progress/crl_jp_seen?since=1");
+  expect(later.json().events).toEqual([]);
+  expect((await admin("GET", "/api/1/admin/jobs/progress/crl_jp_none")).statusCode).toBe(404);
 });

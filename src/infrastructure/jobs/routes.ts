@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import { discardFailed, readFailed, readQueues, readRecurring, readWorkers, requeueFailed } from "../../jobs/admin.ts";
+import { readDelayed, readHeld } from "../../jobs/at-work.ts";
+import { parseEntry } from "../../jobs/entry.ts";
 import type { Context } from "../../jobs/index.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
-import { bearerOf } from "../access/service.ts";
+import { bearerOf, withoutSecrets } from "../access/service.ts";
+import { Delayed, Failed, Held, KnownRunner, ProgressAnswer, Recurring, Worker } from "./answers.ts";
 import { checkProgressToken, progressErrors, progressToken } from "./progress-access.ts";
 
 const MAX_QUEUE_LENGTH = 100_000;
@@ -15,6 +18,13 @@ const Page = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(50),
   offset: z.coerce.number().int().min(0).default(0),
 });
+const Since = z.object({ since: z.coerce.number().int().min(0).default(0) });
+const MOST_HELD = 200;
+
+/** A job's kwargs may hold codes and tokens that its runner needs and nobody else. */
+function shown<T extends { readonly kwargs: Record<string, unknown> }>(job: T): T {
+  return { ...job, kwargs: withoutSecrets(job.kwargs) as Record<string, unknown> };
+}
 
 export const routes: readonly Route<Context>[] = [
   route({
@@ -37,7 +47,7 @@ export const routes: readonly Route<Context>[] = [
     path: "/api/1/admin/jobs/workers",
     access: "admin",
     summary: "Workers, the age of their last heartbeat, and what they run",
-    responses: { 200: z.object({ items: z.array(Json) }) },
+    responses: { 200: z.object({ items: z.array(Worker) }) },
     handle: async (ctx) => {
       const now = ctx.clock.now();
       const workers = await readWorkers(ctx);
@@ -51,10 +61,41 @@ export const routes: readonly Route<Context>[] = [
   }),
   route({
     method: "GET",
+    path: "/api/1/admin/jobs/running",
+    access: "admin",
+    summary: "The jobs that workers hold right now, the longest-running first",
+    responses: { 200: z.object({ items: z.array(Held) }) },
+    handle: async (ctx) => ({ status: 200, body: { items: (await readHeld(ctx, MOST_HELD)).map(shown) } }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/jobs/delayed",
+    access: "admin",
+    summary: "Jobs that wait for their time, those due first first",
+    schemas: { query: Page },
+    responses: { 200: z.object({ items: z.array(Delayed) }) },
+    handle: async (ctx, { query }) => ({ status: 200, body: { items: (await readDelayed(ctx, query)).map(shown) } }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/jobs/progress/{job_uid}",
+    access: "admin",
+    summary: "What happened to any watched job so far",
+    description: "`since` leaves out events up to that number.",
+    schemas: { params: z.object({ job_uid: z.string().max(64) }), query: Since },
+    responses: { 200: ProgressAnswer },
+    async handle(ctx, { params, query }) {
+      const progress = await ctx.jobs.progress.read(params.job_uid, query.since);
+      if (!progress) throw progressErrors.progress_expired();
+      return { status: 200, body: progress };
+    },
+  }),
+  route({
+    method: "GET",
     path: "/api/1/admin/jobs/runners",
     access: "admin",
     summary: "Every job that can be run, with the shape of its kwargs",
-    responses: { 200: z.object({ items: z.array(Json) }) },
+    responses: { 200: z.object({ items: z.array(KnownRunner) }) },
     handle: (ctx) => ({
       status: 200,
       body: {
@@ -100,8 +141,12 @@ export const routes: readonly Route<Context>[] = [
     path: "/api/1/admin/jobs/recurring",
     access: "admin",
     summary: "The schedule, with the next time of each recurring job",
-    responses: { 200: z.object({ hash: z.string().nullable(), current: z.boolean(), items: z.array(Json) }) },
-    handle: async (ctx) => ({ status: 200, body: await readRecurring(ctx, ctx.jobs) }),
+    responses: { 200: z.object({ hash: z.string().nullable(), current: z.boolean(), items: z.array(Recurring) }) },
+    handle: async (ctx) => {
+      const { items, ...schedule } = await readRecurring(ctx, ctx.jobs);
+      const described = items.map((item) => ({ ...item, doc: ctx.jobs.runners.get(item.name)?.doc ?? "" }));
+      return { status: 200, body: { ...schedule, items: described } };
+    },
   }),
   route({
     method: "POST",
@@ -118,8 +163,16 @@ export const routes: readonly Route<Context>[] = [
     access: "admin",
     summary: "Jobs that will not run again by themselves, newest first",
     schemas: { query: Page },
-    responses: { 200: z.object({ items: z.array(Json) }) },
-    handle: async (ctx, { query }) => ({ status: 200, body: { items: await readFailed(ctx, query) } }),
+    responses: { 200: z.object({ items: z.array(Failed) }) },
+    handle: async (ctx, { query }) => {
+      const failures = await readFailed(ctx, query);
+      const items = failures.map((failure) => {
+        const parsed = parseEntry(failure.raw);
+        const { name = "", queued_at = null } = parsed.ok ? parsed.job : {};
+        return { ...failure, name, queued_at };
+      });
+      return { status: 200, body: { items } };
+    },
   }),
   route({
     method: "POST",
@@ -149,9 +202,9 @@ export const routes: readonly Route<Context>[] = [
     description: "Needs the progress token that came with the job. `since` leaves out events up to that number.",
     schemas: {
       params: z.object({ job_uid: z.string().max(64) }),
-      query: z.object({ since: z.coerce.number().int().min(0).default(0) }),
+      query: Since,
     },
-    responses: { 200: z.object({ events: z.array(Json), last_seq: z.int(), done: z.boolean() }) },
+    responses: { 200: ProgressAnswer },
     async handle(ctx, { params, query, headers }) {
       await checkProgressToken(ctx, params.job_uid, bearerOf(headers.authorization));
       const progress = await ctx.jobs.progress.read(params.job_uid, query.since);

@@ -15,6 +15,16 @@ const LONGEST_NAME = 1024;
 const Name = z.string().min(1).max(LONGEST_NAME);
 const Json = z.record(z.string(), z.unknown());
 const Items = z.object({ items: z.array(Json) });
+const Report = z.object({
+  key: z.string(),
+  runner: z.string(),
+  state: z.enum(["never", "running", "ok", "last_failed"]),
+  started_at: z.number().nullable(),
+  finished_at: z.number().nullable(),
+  running_time: z.number().nullable().meta({ description: "Seconds" }),
+  stop_reason: z.string().nullable(),
+  counts: z.record(z.string(), z.string()),
+});
 const Entry = z.object({ queue: Name, id: z.string().min(1).max(64) });
 
 export const routes: readonly Route<Context>[] = [
@@ -24,7 +34,7 @@ export const routes: readonly Route<Context>[] = [
     access: "admin",
     summary: "What the last run of every reporting job did",
     description: "`state` is `running`, `ok`, `last_failed` (a run began and never ended) or `never`.",
-    responses: { 200: Items },
+    responses: { 200: z.object({ items: z.array(Report) }) },
     handle: async (ctx) => ({ status: 200, body: { items: await readReports(ctx) } }),
   }),
   route({

@@ -1,9 +1,13 @@
 import { Command, InvalidArgumentError } from "commander";
 import {
   createAdminToken,
+  errors,
+  issueSignInLink,
   listAdminTokens,
+  listSessions,
   mintAccessToken,
   revokeAdminToken,
+  revokeSession,
 } from "../../infrastructure/access/service.ts";
 import { columns, readableTime } from "./columns.ts";
 import { CommandFailed } from "./exit.ts";
@@ -17,6 +21,22 @@ export function adminCommand(open: Open, io: Io): Command {
     `Credentials for people and programs that administer this installation. They work at once, also while Carillon
 runs. Who may run this command may already read the data folder, so it asks for nothing.`,
   );
+
+  admin
+    .command("login")
+    .summary("print a link that signs a browser in to the dashboard, once")
+    .description(
+      `Prints a link on standard output. Whoever opens it first is signed in to the dashboard; then it works no more.
+Nobody who opens it late gets in either: CARILLON_ACCESS_SIGN_IN_LINK_LIFETIME says how long it works.`,
+    )
+    .option("-l, --label <text>", "who it is for, to recognise the browser in lists", "command line")
+    .action(({ label }: { label: string }) =>
+      open(async (ctx) => {
+        const link = await issueSignInLink(ctx, { label });
+        io.out(link.url);
+        io.err(`It works once, until ${readableTime(link.expiresAt)}.`);
+      }),
+    );
 
   admin
     .command("token")
@@ -60,11 +80,37 @@ runs. Who may run this command may already read the data folder, so it asks for 
     );
 
   admin
+    .command("sessions")
+    .summary("list browsers that are signed in to the dashboard, newest first")
+    .option("--json", "as JSON, for programs")
+    .action(({ json }: { json?: boolean }) =>
+      open(async (ctx) => {
+        const sessions = await listSessions(ctx);
+        if (json) io.out(JSON.stringify(sessions, undefined, 2));
+        else if (sessions.length === 0)
+          io.out("Nobody is signed in. Print a link to sign in with: carillon admin login");
+        else
+          for (const line of columns([
+            ["ID", "LABEL", "SIGNED IN", "LAST USED", "FROM"],
+            ...sessions.map((session) => [
+              session.uid,
+              session.label,
+              readableTime(session.created_at),
+              readableTime(session.last_used_at),
+              session.address,
+            ]),
+          ]))
+            io.out(line);
+      }),
+    );
+
+  admin
     .command("revoke <id>")
-    .summary("end an admin token; running processes follow within ten seconds")
+    .summary("end an admin token, within ten seconds everywhere, or sign a browser out, at once")
     .action((uid: string) =>
       open(async (ctx) => {
-        await revokeAdminToken(ctx, uid);
+        if (!uid.startsWith("crl_ses_")) await revokeAdminToken(ctx, uid);
+        else if (!(await revokeSession(ctx, uid))) throw errors.session_not_found();
         io.out(`${uid} works no more.`);
       }),
     );

@@ -130,7 +130,7 @@ test("carillon doctor finds a Redis that does not answer and says how to fix it"
 test("help comes before everything else and teaches; a mistyped command gets a suggestion and code 64", async () => {
   const help = await carillon(["--help"]).ended;
   expect(help.code).toBe(0);
-  expect(help.out.split("\n").slice(0, 4).join("\n")).toMatch(
+  expect(help.out.split("\n").slice(0, 5).join("\n")).toMatch(
     /carillon up[\s\S]*carillon admin token[\s\S]*carillon doctor/,
   );
   const mistyped = await carillon(["docter"]).ended;

@@ -15,8 +15,9 @@ import { runCommands } from "./run.ts";
 import { traceCommand } from "./trace.ts";
 import { usersCommand } from "./users.ts";
 
-const INTRODUCTION = `The three commands to know:
+const INTRODUCTION = `The four commands to know:
   carillon up             run everything here; Ctrl-C stops it
+  carillon admin login    print a link to the dashboard
   carillon admin token    make a credential for the API
   carillon doctor         find out what is wrong, and how to fix it
 `;

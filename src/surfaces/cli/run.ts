@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { ProcessRoles } from "../../domain.ts";
+import { issueSignInLink } from "../../infrastructure/access/service.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { dataFolders, openHouseLog } from "../foundation.ts";
 import { type House, openHouse } from "../house.ts";
@@ -73,7 +74,8 @@ async function run(shape: Shape, io: Io): Promise<void> {
     const house = await openHouse({ config, roles: shape.roles, log });
     const seconds = (systemClock.monotonic() - began).toFixed(1);
     log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
-    for (const line of whereToLook(house, seconds, carillonFrom(io))) io.out(line);
+    const link = house.url === undefined ? undefined : await issueSignInLink(house.ctx, { label: shape.name });
+    for (const line of whereToLook(house, seconds, carillonFrom(io), link?.url)) io.out(line);
     const reason = await Promise.race([stopAsked, house.ending]);
     const ending = typeof reason === "string" ? undefined : reason;
     io.out(ending ? `Stopping for ${ending.why}.` : "Stopping; once more to stop without waiting.");
@@ -91,7 +93,7 @@ function carillonFrom({ environment }: Io): string {
   return environment.npm_lifecycle_event === undefined ? "carillon" : "npx carillon";
 }
 
-function whereToLook(house: House, seconds: string, carillon: string): string[] {
+function whereToLook(house: House, seconds: string, carillon: string, link: string | undefined): string[] {
   const { ctx, url } = house;
   const rows: string[][] = [];
   if (url) rows.push(["API", `${url}/api/1`], ["Reference", `${url}/docs`], ["Health", `${url}/readyz`]);
@@ -100,11 +102,14 @@ function whereToLook(house: House, seconds: string, carillon: string): string[] 
   rows.push(["SQL", house.database.description]);
   rows.push(["Data", dataFolders(ctx.config).root]);
   if (house.migrated.length > 0) rows.push(["Migrated", `${house.migrated.length} steps`]);
-  if (url) rows.push(["First step", `${carillon} admin token --label me`]);
+  if (url) rows.push(["For programs", `${carillon} admin token --label me`]);
+  const welcome = link === undefined ? [] : ["", "Open the dashboard (the link works once):", `  ${link}`, ""];
   return [
     "",
     `Carillon is up as ${ctx.hostname} after ${seconds} s.`,
     ...columns(rows, "  "),
+    ...welcome,
+    ...(link === undefined ? [] : [`Another link: ${carillon} admin login.`]),
     "Ctrl-C stops everything cleanly.",
     "",
   ];

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   errors as accessErrors,
   authenticate,
+  authenticateCookie,
   bearerOf,
   countAdminWrite,
   type Principal,
@@ -55,8 +56,10 @@ async function principalOf(
   try {
     const bearer = bearerOf(request.headers.authorization);
     if (bearer === undefined) {
-      if (required) throw accessErrors.credential_missing();
-      return undefined;
+      const signedIn =
+        route.access === "admin" ? await authenticateCookie(ctx, request, { changes: fresh }) : undefined;
+      if (required && !signedIn) throw accessErrors.credential_missing();
+      return signedIn;
     }
     return await authenticate(ctx, bearer, { fresh });
   } catch (error) {

@@ -40,6 +40,12 @@ export async function describeRoutes(app: FastifyInstance, domains: readonly Dom
             bearerFormat: "JWT",
             description: "A user's access token. On admin routes its user must have the role admin.",
           },
+          session_cookie: {
+            type: "apiKey",
+            in: "cookie",
+            name: "carillon_session",
+            description: "A browser that is signed in to the dashboard. Changes need `X-CSRF-Token` too.",
+          },
           metrics_token: { type: "http", scheme: "bearer", description: "The setting `metrics.token`." },
           resource_token: {
             type: "http",

@@ -12,7 +12,7 @@ const SECURITY: Readonly<Record<RouteAccess, readonly Record<string, string[]>[]
   public: [],
   token: [{ resource_token: [] }],
   user: [{ access_token: [] }],
-  admin: [{ admin_token: [] }, { access_token: [] }],
+  admin: [{ admin_token: [] }, { access_token: [] }, { session_cookie: [] }],
 };
 
 const UploadedFile = z.object({ file: z.string().meta({ format: "binary" }) });

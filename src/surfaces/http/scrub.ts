@@ -1,6 +1,6 @@
 /** Credentials that may have found their way into the text of an error. */
 const CREDENTIALS = [
-  /\bcrl_admin_[A-Za-z0-9_-]+/g,
+  /\bcrl_(admin|link|session)_[A-Za-z0-9_-]+/g,
   /\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g,
   /\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
   /(:\/\/[^:/@\s]*:)[^@/\s]+(?=@)/g,

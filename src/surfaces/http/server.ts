@@ -17,6 +17,7 @@ import { type LiveGateway, serveLive } from "./live.ts";
 import { MethodTable } from "./methods.ts";
 import { mount } from "./mount.ts";
 import { logRequest, type Measured, requestSeconds } from "./observe.ts";
+import { servePages } from "./pages.ts";
 import { checkReadiness, type Readiness } from "./readiness.ts";
 import { settings } from "./settings.ts";
 import { serveSystem } from "./system.ts";
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly readiness?: () => Promise<Readiness>;
   /** Takes the sockets of `/api/1/live`; without it the address does not exist. */
   readonly live?: LiveGateway;
+  /** Where the built web pages are; without it, or when nobody built them, the dashboard says how to. */
+  readonly pages?: string;
 }
 
 const KEEP_ALIVE_MS = 72_000;
@@ -93,6 +96,7 @@ export async function buildServer(
     await mountAll(scope, ctx, domains);
     serveSystem(scope, ctx, { readiness, draining: isDraining });
     serveLanding(scope, { domains, version, readiness });
+    servePages(scope, options.pages);
     await serveDocs(scope);
   });
   await app.ready();
