@@ -12,6 +12,29 @@ export interface ClickEffects {
   clicked(ctx: Context, clicks: readonly NewClick[]): Promise<void>;
 }
 
+/** What the room of touches knows of the touches that links belong to. */
+export interface LinkOwners {
+  /** Which of these touches have not ended: their links are still to be claimed. */
+  open(ctx: Pick<Context, "redis">, touchUids: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
+let owners: LinkOwners | undefined;
+
+/** Installs who is asked about the touches of links; answers how to take it away again. */
+export function installLinkOwners(added: LinkOwners): () => void {
+  owners = added;
+  return () => {
+    owners = undefined;
+  };
+}
+
+export async function openTouches(
+  ctx: Pick<Context, "redis">,
+  touchUids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  return owners && touchUids.length > 0 ? owners.open(ctx, touchUids) : new Set();
+}
+
 let installed: ClickEffects | undefined;
 
 /** Installs what happens after clicks; answers how to take it away again. */

@@ -2,6 +2,7 @@ import type { JobContext } from "../../jobs/context.ts";
 import type { StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { keys } from "./keys.ts";
+import { oldLinks } from "./old-links.ts";
 import { openDays } from "./open-days.ts";
 import { storeClicks, storeLinks } from "./rows.ts";
 import { finishLeaks } from "./scripts.ts";
@@ -10,12 +11,11 @@ import { linkStats } from "./stats.ts";
 import type { LinkTables } from "./tables.ts";
 import { readWaiting, type WaitingLink } from "./waiting.ts";
 
-const GROUP = 100;
 type Outcome = "recovered" | "abandoned" | "duplicate";
 
 /**
- * Clears away links that nobody claimed: neither callback of their message ever ran. Those whose touch did arrive are
- * stored after all. SQL first, so that a death in between repeats what changes nothing.
+ * Clears away links that nobody claimed: neither callback of their message ever ran, and their touch is not waited for.
+ * Those whose touch did arrive are stored after all. SQL first, so that a death in between repeats what changes nothing.
  */
 export async function detectLeaks(ctx: JobContext): Promise<StopReason> {
   const report = await startRun<"leaked" | "recovered" | "abandoned">(ctx, keys.leakReport);
@@ -23,8 +23,13 @@ export async function detectLeaks(ctx: JobContext): Promise<StopReason> {
   const counts = { leaked: 0, recovered: 0, abandoned: 0 };
   const outcomes = new Map<string, Outcome>();
   let stopReason: StopReason = "list_exhausted";
-  for (let codes = await leaked(ctx, before); codes.length > 0; codes = await leaked(ctx, before)) {
-    const waiting = await readWaiting(ctx, codes);
+  let skip = 0;
+  for (;;) {
+    const page = await oldLinks(ctx, { before, now: report.startedAt, skip });
+    if (!page) break;
+    skip += page.held;
+    if (page.leaked.length === 0) continue;
+    const waiting = await readWaiting(ctx, page.leaked);
     // A link that changed meanwhile is read again, and keeps what it was first found to be.
     for (const [code, outcome] of await save(ctx, waiting)) if (!outcomes.has(code)) outcomes.set(code, outcome);
     const left = await clearAway(ctx, waiting, outcomes);
@@ -45,15 +50,6 @@ export async function detectLeaks(ctx: JobContext): Promise<StopReason> {
   }
   await report.finish({ stopReason, counts });
   return stopReason;
-}
-
-/** The oldest links beyond the age that are not being stored right now. */
-async function leaked(ctx: JobContext, before: number): Promise<readonly string[]> {
-  const { commands, topology } = ctx.redis;
-  const codes = await commands.zrangebyscore(topology.key(keys.buffer()), "-inf", `(${before}`, "LIMIT", 0, GROUP);
-  if (codes.length === 0) return [];
-  const storing = await commands.zmscore(topology.key(keys.persistPurgatory()), ...codes);
-  return codes.filter((_, at) => storing[at] === null);
 }
 
 async function save(ctx: JobContext, waiting: readonly WaitingLink[]): Promise<ReadonlyMap<string, Outcome>> {

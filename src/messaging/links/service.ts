@@ -1,7 +1,13 @@
 export type { CodeStyle } from "./codes.ts";
 export { CODE_STYLES } from "./codes.ts";
 export { addressesOf, type CreatedLink, createLinks, type NewLink } from "./create.ts";
-export { type ClickEffects, installClickEffects, type NewClick } from "./effects.ts";
+export {
+  type ClickEffects,
+  installClickEffects,
+  installLinkOwners,
+  type LinkOwners,
+  type NewClick,
+} from "./effects.ts";
 export { errors } from "./errors.ts";
 export { abandonLinks, queuePersist, waitingAmong } from "./fate.ts";
 export { linkCallbacks } from "./jobs.ts";

@@ -22,7 +22,7 @@ export const settings = {
   }),
   leakAge: kinds.seconds("links.leakAge", {
     default: 144_000,
-    doc: "the age at which a link that nobody claimed is cleared away; longer than any message takes to end",
+    doc: "the age at which a link that nobody claimed is cleared away, unless its touch has not ended yet",
   }),
   delayedFirst: kinds.seconds("links.delayedFirst", {
     default: 1_800,

@@ -6,6 +6,7 @@ import { failureJob as mailFailure, successJob as mailSuccess } from "../email/c
 import { type Attempt, attemptEntry } from "../email/entries.ts";
 import { keys as emailKeys } from "../email/keys.ts";
 import { emailSettings } from "../email/service.ts";
+import { leakedLinkDetection, persistLink } from "../links/jobs.ts";
 import { keys as linkKeys } from "../links/keys.ts";
 import { createLinks, linkCallbacks, linkSettings } from "../links/service.ts";
 import { linkStats } from "../links/stats.ts";
@@ -15,7 +16,7 @@ import { failureJob as pushFailure, successJob as pushSuccess } from "../push/st
 import { failureJob as smsFailure } from "../sms/callbacks.ts";
 import { keys as smsKeys } from "../sms/keys.ts";
 import { checkTimes } from "./constraints.ts";
-import { sendTouches } from "./enqueue.ts";
+import { newTouchUid, sendTouches } from "./enqueue.ts";
 import { handOver } from "./handover.ts";
 import { touch } from "./index.ts";
 import { log, send, staleDetection } from "./jobs.ts";
@@ -261,6 +262,34 @@ test("a touch whose channel lost its callback fails in time, and its links are g
   expect(await house.length(linkKeys.buffer())).toBe(0);
 });
 
+test("a touch that waits long, first in the queue and then for its channel, keeps its links until it ends", async () => {
+  await house.reachable("ada", { phones: ["+14155550101"] });
+  const uid = newTouchUid();
+  const [link] = await createLinks(house.ctx, [{ touchUid: uid, page: { identifier: "home" } }]);
+  const { success: successCallback, failure: failureCallback } = linkCallbacks([link!.code]);
+  await sendTouches(house.ctx, [reminder("sms", { uid, successCallback, failureCallback })]);
+  await house.base.clock.advance(28_000);
+  await house.run(send);
+  await house.ctx.redis.commands.del(jobKeys.hot());
+  const [text] = await house.texts();
+  await house.base.clock.advance(130_000);
+  // Older than a link may be that nobody claims, and younger than a touch may be that is waited for.
+  await house.run(leakedLinkDetection);
+  expect(await house.ctx.redis.commands.zrange(linkKeys.buffer(), 0, -1)).toEqual([link!.code]);
+  await house.audit();
+  await house.end(text!, "arrived");
+  await work();
+  await house.run(log);
+  // It is about to be stored: its age is no leak now either.
+  await house.run(leakedLinkDetection);
+  expect((await house.counts(linkStats)).words.leaked).toEqual({ abandoned: 1 });
+  await house.audit();
+  await house.base.clock.advance(1_801);
+  await house.run(persistLink);
+  expect((await house.counts(linkStats)).events).toMatchObject({ persisted: 1, leaked: 1 });
+  expect(await house.length(linkKeys.buffer())).toBe(0);
+});
+
 test("a success after the failure was told is written and calls nobody back", async () => {
   await house.reachable("ada", { phones: ["+14155550101"] });
   await sendTouches(house.ctx, [reminder("sms")]);
@@ -351,6 +380,7 @@ test("an installation whose times contradict each other does not start, and is t
   expect(() => check([emailSettings.receiptTimeout, 100_000])).toThrow("CARILLON_TOUCH_PENDING_EXPIRY");
   expect(() => check([linkSettings.leakAge, 136_800])).toThrow("CARILLON_LINKS_LEAK_AGE");
   expect(() => check([linkSettings.leakAge, 172_800])).toThrow("two days");
+  expect(() => check([settings.staleAfter, 144_000])).toThrow("CARILLON_TOUCH_STALE_AFTER");
   const broken = house.process({ settings: [[settings.pendingExpiry, 60]] });
   await expect(touch.start(broken)).rejects.toThrow("not valid");
 });

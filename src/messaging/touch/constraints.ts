@@ -49,6 +49,9 @@ export function checkTimes(ctx: Configured): void {
   );
   if (leakAge <= expiry)
     faults.push(`${linkSettings.leakAge.env}=${leakAge} must be longer than ${settings.pendingExpiry.env}=${expiry}`);
+  const wait = ctx.config.get(settings.staleAfter);
+  if (leakAge <= wait)
+    faults.push(`${linkSettings.leakAge.env}=${leakAge} must be longer than ${settings.staleAfter.env}=${wait}`);
   if (leakAge >= LATEST_LEAK)
     faults.push(`${linkSettings.leakAge.env}=${leakAge} must be shorter than two days, ${LATEST_LEAK} s`);
   if (faults.length > 0)

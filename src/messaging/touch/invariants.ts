@@ -1,6 +1,6 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
-import { linkSettings, waitingAmong } from "../links/service.ts";
+import { waitingAmong } from "../links/service.ts";
 import { callback, TouchEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
@@ -76,13 +76,11 @@ async function toTell({ redis: { commands, topology } }: InvariantContext): Prom
   return violations;
 }
 
-/** Links are cleared away by their age, and a touch may have waited before it was sent: old touches may lose theirs. */
 async function linksOfPending(ctx: InvariantContext): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
-  const young = ctx.clock.now() - ctx.config.get(linkSettings.leakAge) + ctx.config.get(settings.staleAfter);
   const violations: string[] = [];
   for (let start = 0; ; start += PAGE) {
-    const uids = await commands.zrangebyscore(topology.key(keys.pending()), young, "+inf", "LIMIT", start, PAGE);
+    const uids = await commands.zrange(topology.key(keys.pending()), start, String(start + PAGE - 1));
     if (uids.length === 0) return violations;
     const raws = await Promise.all(
       uids.map((uid) => commands.hget(topology.key(keys.pendingItem({ uid })), "success_callback")),

@@ -4,6 +4,7 @@ import { jobKeys } from "../../jobs/keys.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
 import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
+import { installLinkOwners } from "../links/service.ts";
 import { keys } from "./keys.ts";
 import { expire } from "./scripts.ts";
 import { settings } from "./settings.ts";
@@ -11,6 +12,14 @@ import { touchStaleStats } from "./stats.ts";
 import { tellFailed } from "./webhooks.ts";
 
 const GROUP = 100;
+
+/** Links wait for their touch, however long it takes: retries, and channels with too much to do. */
+installLinkOwners({
+  async open({ redis: { commands, topology } }, uids) {
+    const scores = await commands.zmscore(topology.key(keys.pending()), ...uids);
+    return new Set(uids.filter((_, at) => scores[at] !== null));
+  },
+});
 
 /**
  * Touches whose end nobody told: a channel lost a callback. They fail, and people are told. Where the installation asks
