@@ -221,10 +221,13 @@ class AssignRun {
   async #assign(date: number, zone: string, midnight: number, from: Cursor, rows: readonly Row[]): Promise<Cursor> {
     const ctx = this.#ctx;
     const late = this.#startedAt - ctx.config.get(settings.staleness);
+    const members = rows.map(({ uid }) => queuedReminder.encode({ uid, unix_date: date }));
+    const waits = await this.#waitingAmong(members);
     const assigned: (string | number | Buffer)[] = [];
     const tally = new Tally(ctx);
     const block = tally.block((counting) => {
-      for (const { uid, channel, start, end } of rows) {
+      for (const [at, { channel, start, end }] of rows.entries()) {
+        if (waits[at]) continue;
         const overdue = midnight + start < this.#startedAt;
         const stale = overdue && midnight + end < late;
         counting.incrOn(reminderStats, "attempted", date);
@@ -240,7 +243,7 @@ class AssignRun {
         }
         counting.incrOn(reminderStats, "time_assigned", date, { extra: channel });
         this.counts[`${channel}_queued`] += 1;
-        assigned.push(this.#timeIn(midnight + start, midnight + end), queuedReminder.encode({ uid, unix_date: date }));
+        assigned.push(this.#timeIn(midnight + start, midnight + end), members[at]!);
       }
     });
     const last = rows.at(-1)!;
@@ -252,6 +255,18 @@ class AssignRun {
     );
     if (!moved) throw new Overtaken(`${zone} was gone through by somebody else`);
     return next;
+  }
+
+  /**
+   * Which of these have their time for this day already: of somebody who moved, or chose later hours. They keep it and
+   * count once. Only this job gives times, so what has none now has none in a moment.
+   */
+  async #waitingAmong(members: readonly (string | Buffer)[]): Promise<readonly boolean[]> {
+    const { commands, topology } = this.#ctx.redis;
+    const [queued, sending] = await Promise.all(
+      [keys.queued(), keys.sendPurgatory()].map((key) => commands.zmscore(topology.key(key), ...members)),
+    );
+    return members.map((_, at) => queued![at] != null || sending![at] != null);
   }
 
   /** Anywhere in the window with the same chance, and not in the past. */
