@@ -3246,7 +3246,6 @@ export interface Routes {
       path: {
         code: string;
       };
-      body?: Blob | ArrayBuffer | string;
       answer: unknown;
     };
     /** Follow a link. Keeps the click and redirects to where the link leads. The page behind the link sends this by itself. */
@@ -3254,7 +3253,6 @@ export interface Routes {
       path: {
         code: string;
       };
-      body?: Blob | ArrayBuffer | string;
       answer: unknown;
     };
     /** Leave with the button that a mailbox shows. For `List-Unsubscribe-Post`: the code alone decides, for every address that its mail went to. */

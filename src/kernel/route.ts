@@ -56,9 +56,13 @@ export interface Route<C = unknown, S extends RouteSchemas = RouteSchemas> {
    * `multipart` leaves the body to the handler, which reads parts from `request.raw`. `webhook` is for the signed posts of
    * third parties, which come by the thousand: its handler takes them with `receivedOf` and knows the sender by its
    * signature, so neither credentials nor foreign pages are looked at, and what went well is measured but not logged.
+   * `nothing` is for quiet routes that ignore whatever body comes along.
    */
-  readonly consumes?: "json" | "multipart" | "raw" | "webhook";
-  /** Requests come by the thousand: what went well is measured but not logged. */
+  readonly consumes?: "json" | "multipart" | "raw" | "webhook" | "nothing";
+  /**
+   * Requests come by the thousand: what went well is measured but not logged, and its answer is written as it is, without
+   * being checked. Bodies are JSON, or are not read (`nothing`).
+   */
   readonly quiet?: boolean;
   handle(ctx: C, request: RouteRequest<S>): Promise<RouteReply> | RouteReply;
 }

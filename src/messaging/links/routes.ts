@@ -1,17 +1,17 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import type { Caller, Route } from "../../kernel/route.ts";
+import { CarillonError } from "../../kernel/errors.ts";
+import type { Caller, Route, RouteReply } from "../../kernel/route.ts";
 import { EmailAddress } from "../contacts/service.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import { CLICK_UID, CODE } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { type Follower, follow, followedBySignIn, look } from "./follow.ts";
-import { linkPage, PAGE_HEADERS, unsubscribePage } from "./html.ts";
-import { atRoot, tagsOf } from "./pages.ts";
-import { unsubscribeByCode } from "./unsubscribe.ts";
+import { linkPage, nowherePage, unsubscribePage } from "./html.ts";
+import { atRoot } from "./pages.ts";
+import { comeBackByCode, unsubscribeByCode } from "./unsubscribe.ts";
 
 const Code = z.string().min(1).max(255).regex(CODE, "is not the code of a link");
 const WithCode = z.object({ code: Code });
@@ -23,8 +23,9 @@ function followerOf({ caller, raw }: { readonly caller: Caller; readonly raw: un
   return { method, headers, userSub: caller.role === "anonymous" ? undefined : caller.sub };
 }
 
-const policy = (nonce: string) =>
-  `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'unsafe-inline'; form-action *; base-uri 'none'; frame-ancestors 'none'`;
+/** Browsers ask for pages; programs get refusals as everywhere else. */
+const wantsPage = ({ raw }: { readonly raw: unknown }) =>
+  (raw as FastifyRequest).headers.accept?.includes("text/html") ?? false;
 
 /** `/l/{code}`, and `/a/{code}` for apps that open such addresses themselves. */
 const doors = ["/l/{code}", "/a/{code}"].flatMap((path): readonly Route<Context>[] => [
@@ -39,9 +40,7 @@ const doors = ["/l/{code}", "/a/{code}"].flatMap((path): readonly Route<Context>
     async handle(ctx, request) {
       const { code } = request.params;
       const { tags } = await look(ctx, code, followerOf(request));
-      const nonce = randomBytes(12).toString("base64url");
-      const headers = { ...PAGE_HEADERS, "content-security-policy": policy(nonce) };
-      return { status: 200, headers, body: linkPage(tags, atRoot(ctx, `/l/${code}`), nonce) };
+      return linkPage(ctx, tags, code);
     },
   }),
   route({
@@ -52,15 +51,42 @@ const doors = ["/l/{code}", "/a/{code}"].flatMap((path): readonly Route<Context>
     description:
       "Keeps the click and redirects to where the link leads. The page behind the link sends this by itself.",
     schemas: { params: WithCode },
-    consumes: "raw",
-    bodyLimit: 4_096,
+    consumes: "nothing",
     quiet: true,
     async handle(ctx, request) {
-      const { url } = await follow(ctx, request.params.code, followerOf(request));
-      return { status: 303, headers: { location: url, ...NO_STORE }, body: "" };
+      try {
+        const { url } = await follow(ctx, request.params.code, followerOf(request));
+        return { status: 303, headers: { location: url, ...NO_STORE }, body: "" };
+      } catch (error) {
+        if (errors.link_not_found.matches(error) && wantsPage(request)) return nowherePage(ctx);
+        throw error;
+      }
     },
   }),
 ]);
+
+/** Reads the address of a form, does what is wished with it, and answers with a page either way. */
+async function byForm(
+  ctx: Context,
+  { params: { code }, body }: { readonly params: { readonly code: string }; readonly body: unknown },
+  act: (wish: { readonly code: string; readonly email: string }) => Promise<"left" | "noted" | "came back">,
+  below = false,
+): Promise<RouteReply> {
+  const form = new URLSearchParams(Buffer.isBuffer(body) ? body.toString("utf8") : "");
+  const email = EmailAddress.safeParse(form.get("email") ?? "");
+  const refuse = (status: number, text: string, retryAfter?: number) =>
+    unsubscribePage(ctx, code, { kind: "refused", status, text, retryAfter, below });
+  if (!email.success) return refuse(422, "That is not an email address.");
+  try {
+    return unsubscribePage(ctx, code, { kind: await act({ code, email: email.data }), email: email.data });
+  } catch (error) {
+    const known = [errors.invalid_code, errors.email_mismatch, errors.too_many_uses].some((each) =>
+      each.matches(error),
+    );
+    if (!known || !(error instanceof CarillonError)) throw error;
+    return refuse(error.status, error.message, error.retryAfter);
+  }
+}
 
 const unsubscribing: readonly Route<Context>[] = [
   route({
@@ -73,8 +99,7 @@ const unsubscribing: readonly Route<Context>[] = [
     async handle(ctx, request) {
       const { code } = request.params;
       const { tags } = await look(ctx, code, followerOf(request));
-      const headers = { ...PAGE_HEADERS, "content-security-policy": policy("none") };
-      return { status: 200, headers, body: unsubscribePage(tags, atRoot(ctx, `/l/${code}`)) };
+      return unsubscribePage(ctx, code, { tags });
     },
   }),
   route({
@@ -85,26 +110,31 @@ const unsubscribing: readonly Route<Context>[] = [
     schemas: { params: WithCode },
     consumes: "raw",
     bodyLimit: 4_096,
-    async handle(ctx, request) {
-      const { code } = request.params;
-      const body: unknown = request.body;
-      const form = new URLSearchParams(Buffer.isBuffer(body) ? body.toString("utf8") : "");
-      const email = EmailAddress.safeParse(form.get("email") ?? "");
-      const answer = (status: number, text: string, done = false) => ({
-        status,
-        headers: { ...PAGE_HEADERS, "content-security-policy": policy("none") },
-        body: unsubscribePage(tagsOf(ctx, undefined), atRoot(ctx, `/l/${code}`), { text, done }),
-      });
-      if (!email.success) return answer(422, "That is not an email address.");
-      try {
-        await unsubscribeByCode(ctx, { code, email: email.data }, followerOf(request).userSub);
-      } catch (error) {
-        for (const refused of [errors.invalid_code, errors.email_mismatch, errors.too_many_uses])
-          if (refused.matches(error)) return answer((error as { status: number }).status, (error as Error).message);
-        throw error;
-      }
-      return answer(200, `${email.data} gets no more of these mails.`, true);
-    },
+    handle: (ctx, request) =>
+      byForm(ctx, request, async (wish) => {
+        const when = await unsubscribeByCode(ctx, wish, followerOf(request).userSub);
+        return when === "done" ? "left" : "noted";
+      }),
+  }),
+  route({
+    method: "POST",
+    path: "/l/{code}/unsubscribe/undo",
+    access: "public",
+    summary: "Take leaving back with the form behind the link of a mail",
+    description: "Lifts the wish alone; bounces and complaints stay.",
+    schemas: { params: WithCode },
+    consumes: "raw",
+    bodyLimit: 4_096,
+    handle: (ctx, request) =>
+      byForm(
+        ctx,
+        request,
+        async (wish) => {
+          await comeBackByCode(ctx, wish, followerOf(request).userSub);
+          return "came back";
+        },
+        true,
+      ),
   }),
   route({
     method: "POST",

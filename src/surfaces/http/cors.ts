@@ -1,4 +1,4 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS = "authorization, content-type, x-request-id, idempotency-key, visitor";
@@ -12,20 +12,27 @@ const PREFLIGHT_SECONDS = "600";
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   const allowed = new Set(origins);
   app.addHook("onRequest", (request, reply, done) => {
-    if (!request.url.startsWith("/api/1/")) return done();
-    if (allowed.size > 0) reply.header("vary", "Origin");
-    const { origin } = request.headers;
+    if (!isInterface(request)) return done();
+    const headers = originHeaders(allowed, request);
+    for (let at = 0; at < headers.length; at += 2) reply.header(headers[at]!, headers[at + 1]);
     const isPreflight = request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined;
-    if (origin !== undefined && allowed.has(origin)) {
-      reply.header("access-control-allow-origin", origin);
-      reply.header("access-control-expose-headers", SHOWN_HEADERS);
-      if (isPreflight)
-        reply
-          .header("access-control-allow-methods", METHODS)
-          .header("access-control-allow-headers", REQUEST_HEADERS)
-          .header("access-control-max-age", PREFLIGHT_SECONDS);
-    }
-    if (isPreflight) return void reply.code(204).send();
-    done();
+    if (!isPreflight) return done();
+    if (allowed.has(request.headers.origin ?? ""))
+      reply
+        .header("access-control-allow-methods", METHODS)
+        .header("access-control-allow-headers", REQUEST_HEADERS)
+        .header("access-control-max-age", PREFLIGHT_SECONDS);
+    void reply.code(204).send();
   });
+}
+
+const isInterface = ({ url }: FastifyRequest) => url.startsWith("/api/1/");
+const NONE: readonly string[] = [];
+
+/** What an answer says of the origin that asked, names and values in turn. */
+export function originHeaders(allowed: ReadonlySet<string>, request: FastifyRequest): readonly string[] {
+  if (allowed.size === 0 || !isInterface(request)) return NONE;
+  const { origin } = request.headers;
+  if (origin === undefined || !allowed.has(origin)) return ["vary", "Origin"];
+  return ["vary", "Origin", "access-control-allow-origin", origin, "access-control-expose-headers", SHOWN_HEADERS];
 }

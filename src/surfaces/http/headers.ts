@@ -19,14 +19,28 @@ export function hasSaneHost(request: FastifyRequest): boolean {
 /** An answer that is data: nothing in it may run, be framed or be kept by caches. Pages replace the policy. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
+/** What every answer carries, names and values in turn. */
+export function commonHeaders(request: FastifyRequest): readonly string[] {
+  const headers = [
+    "x-request-id",
+    request.id,
+    "x-content-type-options",
+    "nosniff",
+    "x-frame-options",
+    "DENY",
+    "referrer-policy",
+    "no-referrer",
+    "cross-origin-opener-policy",
+    "same-origin",
+    "content-security-policy",
+    DATA_POLICY,
+  ];
+  if (request.url.startsWith("/api/")) headers.push("cache-control", "no-store");
+  if (request.protocol === "https") headers.push("strict-transport-security", "max-age=31536000");
+  return headers;
+}
+
 export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply
-    .header("x-request-id", request.id)
-    .header("x-content-type-options", "nosniff")
-    .header("x-frame-options", "DENY")
-    .header("referrer-policy", "no-referrer")
-    .header("cross-origin-opener-policy", "same-origin")
-    .header("content-security-policy", DATA_POLICY);
-  if (request.url.startsWith("/api/")) reply.header("cache-control", "no-store");
-  if (request.protocol === "https") reply.header("strict-transport-security", "max-age=31536000");
+  const headers = commonHeaders(request);
+  for (let at = 0; at < headers.length; at += 2) reply.header(headers[at]!, headers[at + 1]);
 }

@@ -36,7 +36,6 @@ export function mount(app: FastifyInstance, ctx: Context, room: string, route: R
     url: routerPath(route.path),
     schema: describeRoute(room, route),
     onRequest: doorOf(ctx, route),
-    config: { quiet: route.quiet ?? false } as object,
     handler: async (request, reply) => {
       const answer = await route.handle(ctx, requestOf(route, request));
       if (audited && answer.status < 400) await recordAdminWrite(ctx, route, request, answer.status);

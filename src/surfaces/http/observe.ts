@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "../../jobs/context.ts";
 import { harmless } from "../../kernel/log.ts";
 
@@ -19,6 +19,15 @@ export function requestSeconds(ctx: Pick<Context, "metrics">): Measured {
     seconds.observe({ method: request.method, route: routeOf(request), status: String(reply.statusCode) }, took);
     return took;
   };
+}
+
+/** Measures every request of a scope, and logs those that failed. */
+export function logFailures(scope: FastifyInstance, ctx: Pick<Context, "log">, measured: Measured): void {
+  scope.addHook("onResponse", (request, reply, done) => {
+    const seconds = measured(request, reply);
+    if (reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
+    done();
+  });
 }
 
 export function logRequest(

@@ -18,6 +18,7 @@ import { MethodTable } from "./methods.ts";
 import { mount } from "./mount.ts";
 import { logRequest, type Measured, requestSeconds } from "./observe.ts";
 import { servePages } from "./pages.ts";
+import { mountQuiet } from "./quiet.ts";
 import { checkReadiness, type Readiness } from "./readiness.ts";
 import { settings } from "./settings.ts";
 import { serveSystem } from "./system.ts";
@@ -88,7 +89,8 @@ export async function buildServer(
   const measured = requestSeconds(ctx);
   const isDraining = () => draining;
   await mountWebhooks(app, ctx, { domains, measured, draining: isDraining });
-  // A scope of its own: what is done here for people and their pages is not done for webhooks.
+  await mountQuiet(app, ctx, { domains, measured, draining: isDraining });
+  // A scope of its own: what is done here for people and their pages is not done for those who come by the thousand.
   await app.register(async (scope) => {
     greet(scope, ctx, methods, isDraining);
     observe(scope, ctx, measured);
@@ -160,7 +162,9 @@ function acceptJson(app: FastifyInstance): void {
 
 /** Routes that read their bodies differently live in scopes of their own, so that no other route takes such bodies. */
 async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Domain[]): Promise<void> {
-  const all = domains.flatMap(({ name, routes = [] }) => routes.map((route) => ({ name, route })));
+  const all = domains.flatMap(({ name, routes = [] }) =>
+    routes.filter(({ quiet }) => !quiet).map((route) => ({ name, route })),
+  );
   const taking = (kind: Route["consumes"]) => all.filter(({ route }) => (route.consumes ?? "json") === kind);
   for (const { name, route } of taking("json")) mount(app, ctx, name, route);
   await app.register(async (scope) => {

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Domain } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import type { ReceivedWebhook, Route, RouteReply, RouteRequest, RouteSchemas } from "../../kernel/route.ts";
-import { callerOf } from "./caller.ts";
+import type { ReceivedWebhook, Route, RouteReply } from "../../kernel/route.ts";
 import { failureHandler } from "./failure.ts";
 import { describeRoute, payloadOf, routerPath } from "./mount.ts";
-import { logRequest, type Measured } from "./observe.ts";
+import { logFailures, type Measured } from "./observe.ts";
+import { PlainRequest } from "./plain-request.ts";
 
 export interface WebhookSurroundings {
   readonly domains: readonly Domain[];
@@ -26,11 +26,7 @@ export async function mountWebhooks(
     scope.removeAllContentTypeParsers();
     // Any type at all, as a form and not as "*": which parser takes a type is remembered for forms only.
     scope.addContentTypeParser(/^/, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    scope.addHook("onResponse", (request, reply, done) => {
-      const seconds = measured(request, reply);
-      if (reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
-      done();
-    });
+    logFailures(scope, ctx, measured);
     for (const { name, routes = [] } of domains)
       for (const route of routes) if (route.consumes === "webhook") mountWebhook(scope, ctx, name, route, draining);
   });
@@ -52,7 +48,7 @@ function mountWebhook(
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     if (draining()) reply.header("connection", "close");
     try {
-      send(reply, await route.handle(ctx, new Received(request, body)));
+      send(reply, await route.handle(ctx, new PlainRequest(request, body)));
     } catch (error) {
       fail(error, request, reply);
     }
@@ -69,31 +65,6 @@ function mountWebhook(
       void answer(request, reply, error.code === "FST_ERR_CTP_BODY_TOO_LARGE" ? "too_large" : "broken"),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
   });
-}
-
-/** Without parameters; who calls is worked out for those who ask, since a webhook is known by its signature. */
-class Received implements RouteRequest<RouteSchemas> {
-  readonly params = undefined;
-  readonly query = undefined;
-  readonly body: undefined;
-  readonly raw: FastifyRequest;
-
-  constructor(request: FastifyRequest, body: ReceivedWebhook["body"] | undefined) {
-    this.body = body as undefined;
-    this.raw = request;
-  }
-
-  get headers() {
-    return this.raw.headers;
-  }
-
-  get id() {
-    return this.raw.id;
-  }
-
-  get caller() {
-    return callerOf(this.raw);
-  }
 }
 
 function send(reply: FastifyReply, answer: RouteReply): void {
