@@ -16,7 +16,7 @@ import { Locks } from "../src/mechanisms/lock/index.ts";
 import type { Providers } from "../src/providers/index.ts";
 import { findPostgres, startPostgres } from "../test/harness/postgres.ts";
 
-type Settings = readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
+export type Settings = readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
 
 export interface Engine {
   readonly name: "PGlite" | "Postgres";
@@ -50,7 +50,7 @@ export async function openEngine(name: Engine["name"], rooms: readonly Domain[] 
 }
 
 /** Counts what the query builder sends; both engines are asked through it. */
-function countStatements(sql: Sql): () => number {
+export function countStatements(sql: Sql): () => number {
   let count = 0;
   const executor = sql.tables<never>().getExecutor();
   const prototype = Object.getPrototypeOf(Object.getPrototypeOf(executor)) as {
@@ -68,8 +68,13 @@ export interface Surroundings {
   readonly redis: RedisConnection;
   readonly sql: Sql;
   readonly rooms?: readonly Domain[];
+  /** The rooms whose schedule is kept, where it is not that of all rooms. */
+  readonly scheduled?: readonly Domain[];
   readonly clock?: Clock;
   readonly settings?: Settings;
+  readonly hostname?: string;
+  /** Every runner, as the worker is to have it. */
+  runner?(runner: AnyRunner): AnyRunner;
 }
 
 export type BenchContext = Context & { readonly alerts: AlertRecorder };
@@ -79,9 +84,12 @@ export function furnish({
   redis,
   sql,
   rooms = domains,
+  scheduled = rooms,
   clock = systemClock,
   settings = [],
-}: Surroundings): BenchContext {
+  hostname = "jobs-bench-1",
+  runner: as = (runner) => runner,
+}: Surroundings): BenchContext & { readonly jobs: JobQueue } {
   const base = {
     clock,
     config: new Config([]).with(
@@ -95,11 +103,11 @@ export function furnish({
     cacheRedis: redis,
     subscriber: new Subscriber(redis, clock),
     sql,
-    hostname: "jobs-bench-1",
+    hostname,
   };
-  const runners = rooms.flatMap((room) => room.runners ?? []);
+  const runners = rooms.flatMap((room) => room.runners ?? []).map(as);
   const recurring = new RecurringSet(
-    rooms.flatMap((room) => room.recurring ?? []),
+    scheduled.flatMap((room) => room.recurring ?? []),
     "UTC",
   );
   const jobs = new JobQueue(base, { runners, recurring });

@@ -1,11 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { keys } from "../../src/messaging/email/keys.ts";
 import { enqueueMails } from "../../src/messaging/email/service.ts";
 import { settings } from "../../src/messaging/email/settings.ts";
-import { InstantEmail, mailOf } from "./email.ts";
+import { fillWithMails } from "./email.ts";
 import { openBenchHouse, until } from "./house.ts";
-import { News } from "./news.ts";
-import { type ChannelRow, goal, inGroups, type Size } from "./stage.ts";
+import { type ChannelRow, goal, type Size } from "./stage.ts";
+import type { WorkerKind } from "./worker.ts";
 
 /** Milliseconds in which a code is to be with the provider, as a median. */
 const GOAL_MS = 250;
@@ -14,12 +13,12 @@ const CODES = 100;
 const LONGEST_MS = 30_000;
 /** Between two codes, so that each meets the line as it is and not the code before it. */
 const REST_MS = 30;
-/** Far above what a machine of this size sends. */
-const UNPACED = 10_000_000;
+
+const PACED: WorkerKind = "codes at the standard pace";
 
 interface Situation {
   readonly name: string;
-  readonly perSecond: number;
+  readonly kind: WorkerKind;
   readonly campaign: number;
 }
 
@@ -28,9 +27,9 @@ export async function measureCodes(size: Size): Promise<readonly ChannelRow[]> {
   const queued = `${size.campaign.toLocaleString("en-US")} mails queued`;
   const standard = settings.maxPerSecond.default as number;
   const situations: readonly Situation[] = [
-    { name: "nothing else to do", perSecond: standard, campaign: 0 },
-    { name: `${queued}, ${standard} a second`, perSecond: standard, campaign: size.campaign },
-    { name: `${queued}, no limit`, perSecond: UNPACED, campaign: size.campaign },
+    { name: "nothing else to do", kind: PACED, campaign: 0 },
+    { name: `${queued}, ${standard} a second`, kind: PACED, campaign: size.campaign },
+    { name: `${queued}, no limit`, kind: "codes", campaign: size.campaign },
   ];
   const rows: ChannelRow[] = [];
   for (const situation of situations) {
@@ -44,28 +43,19 @@ export async function measureCodes(size: Size): Promise<readonly ChannelRow[]> {
   return rows;
 }
 
-async function timesIn({ perSecond, campaign }: Situation, codes: number): Promise<readonly number[]> {
-  const provider = new InstantEmail();
-  const house = await openBenchHouse({ email: provider, settings: [[settings.maxPerSecond, perSecond]] });
+async function timesIn({ kind, campaign }: Situation, codes: number): Promise<readonly number[]> {
+  const house = await openBenchHouse(kind, 1);
   try {
-    const news = new News(house, keys.event(), "runners.emails.receipt_reconciliation");
-    provider.news = news;
-    provider.sent.expect(campaign);
-    await inGroups(campaign, async (from, to) => {
-      await enqueueMails(
-        house.outside,
-        Array.from({ length: to - from }, (_, at) => mailOf(from + at)),
-      );
-    });
-    const stop = await house.work();
-    if (campaign > 0) await until(() => provider.sent.total > 0, "the beginning of the campaign");
+    await fillWithMails(house, campaign);
+    const end = await house.work();
+    if (campaign > 0) await until(() => house.progress.sent > 0, "the beginning of the campaign");
     const times: number[] = [];
     const deadline = performance.now() + LONGEST_MS;
     for (let code = 0; code < codes && performance.now() < deadline; code++) {
-      if (campaign > 0 && provider.sent.total >= campaign) break;
+      if (campaign > 0 && house.progress.sent >= campaign) break;
       const to = `code${code}@example.org`;
       const arrived = new Promise<void>((resolve) => {
-        provider.onOther = (other) => void (other === to && resolve());
+        house.onOther = (other) => void (other === to && resolve());
       });
       const started = performance.now();
       await enqueueMails(house.outside, [{ email: to, template: "verifyEmailCode", parameters: { code: "123456" } }]);
@@ -73,9 +63,7 @@ async function timesIn({ perSecond, campaign }: Situation, codes: number): Promi
       times.push(performance.now() - started);
       await pause(REST_MS);
     }
-    news.end();
-    await stop();
-    await house.expectPeace();
+    await end();
     if (times.length < 5) throw new Error(`only ${times.length} codes met the campaign: make it larger`);
     return times.sort((one, other) => one - other);
   } finally {

@@ -5,11 +5,11 @@ import { enqueueMails, type NewMail, readSuccess } from "../../src/messaging/ema
 import { settings } from "../../src/messaging/email/settings.ts";
 import { book } from "../../src/messaging/email_templates/service.ts";
 import type { EmailMessage, EmailOutcome, EmailProvider } from "../../src/providers/email.ts";
-import { expectEachOnce, Once, openBenchHouse, until } from "./house.ts";
-import { News } from "./news.ts";
-import { type ChannelRow, inGroups, measureChannel, type Size, seconds } from "./stage.ts";
+import type { BenchHouse } from "./house.ts";
+import { type ChannelRow, inGroups, measureChannel, type Size, wholeWay } from "./stage.ts";
+import type { Stage, WorkerPlan } from "./worker.ts";
 
-export const SUCCESS = "runners.emails.default_success";
+const SUCCESS = "runners.emails.default_success";
 export const TEMPLATE = "dailyReminder";
 const example = book.get(TEMPLATE).examples[0] as Record<string, string>;
 export const addressOf = (index: number) => `ada${index}@example.com`;
@@ -24,30 +24,29 @@ export const mailOf = (index: number): NewMail => ({
   parameters: parametersOf(index),
 });
 
-/** Takes whole mails and answers at once; what Carillon and its peer send through. */
-export class InstantEmail implements EmailProvider {
+/** The number of a mail of the campaign. It is looked at so far that an empty one would be seen. */
+export function indexOf(to: string, mime: Uint8Array): number | undefined {
+  if (mime.length < 500) throw new Error(`the mail to ${to} has only ${mime.length} bytes`);
+  return to.startsWith("ada") ? Number(to.slice(3, to.indexOf("@"))) : undefined;
+}
+
+/** Takes whole mails, answers at once, and reports on them later. */
+class InstantEmail implements EmailProvider {
   readonly name = "instant";
   readonly hasReceipts = true;
-  readonly sent = new Once();
-  news: News | undefined;
-  /** Hears of mails that are not of the campaign, such as sign-in codes. */
-  onOther: (to: string) => void = () => {};
 
-  /** The mail itself is looked at so far that an empty one would be seen. */
-  take(to: string, mime: Uint8Array): string {
-    if (mime.length < 500) throw new Error(`the mail to ${to} has only ${mime.length} bytes`);
-    const index = to.startsWith("ada") ? Number(to.slice(3, to.indexOf("@"))) : undefined;
-    if (index === undefined) {
-      this.onOther(to);
-      return to;
-    }
-    this.sent.note(index);
-    return `mail-${index}`;
+  readonly #stage: Stage;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
   }
 
   async send({ to, mime }: EmailMessage): Promise<EmailOutcome> {
-    const messageId = this.take(to, mime);
-    this.news?.report(
+    const index = indexOf(to, mime);
+    if (index === undefined) this.#stage.other(to);
+    else this.#stage.sent(index);
+    const messageId = index === undefined ? to : `mail-${index}`;
+    this.#stage.report(
       newsEntry.encode({ message_id: messageId, notification: { type: "Delivery" }, received_at: systemClock.now() }),
     );
     return { ok: true, messageId, hasReceipts: true };
@@ -60,51 +59,45 @@ export class InstantEmail implements EmailProvider {
   async close() {}
 }
 
+const plan = (own: WorkerPlan["settings"]): WorkerPlan => ({
+  settings: own,
+  success: SUCCESS,
+  news: { list: keys.event(), job: "runners.emails.receipt_reconciliation" },
+  providers: (stage) => ({ email: new InstantEmail(stage) }),
+});
+/** Far above what a machine of this size sends. */
+const UNPACED = [settings.maxPerSecond, 10_000_000] as const;
+
+export const mailsPlan = plan([[settings.window, 500], [settings.claimSize, 500], [settings.newsSize, 500], UNPACED]);
+/** Everything as it is without configuration, but for the pace. */
+export const codesPlan = plan([UNPACED]);
+export const pacedCodesPlan = plan([]);
+
+export const fillWithMails = ({ outside }: BenchHouse, count: number): Promise<readonly string[]> =>
+  inGroups(count, (from, to) =>
+    enqueueMails(
+      outside,
+      Array.from({ length: to - from }, (_, at) => mailOf(from + at)),
+    ),
+  );
+
 export async function measureEmail(size: Size): Promise<readonly ChannelRow[]> {
-  const provider = new InstantEmail();
-  const house = await openBenchHouse({
-    email: provider,
-    settings: [
-      [settings.window, 500],
-      [settings.claimSize, 500],
-      [settings.maxPerSecond, 10_000_000],
-    ],
-  });
-  provider.news = new News(house, keys.event(), "runners.emails.receipt_reconciliation");
-  const uids: string[] = [];
-  try {
-    return await measureChannel(
-      {
-        name: "email",
-        unit: "mails/s",
-        goals: { "whole way": 8_000 },
-        house,
-        async fill(count) {
-          provider.sent.expect(count);
-          uids.length = 0;
-          await inGroups(count, async (from, to) => {
-            const mails = Array.from({ length: to - from }, (_, at) => mailOf(from + at));
-            const queued = await enqueueMails(house.outside, mails);
-            if (queued.ok) uids.push(...queued.uids);
-          });
+  const rows: ChannelRow[] = [];
+  for (const workers of [1, 2])
+    rows.push(
+      ...(await measureChannel(
+        {
+          name: "email",
+          unit: "mails/s",
+          kind: "mails",
+          workers,
+          goals: workers === 2 ? { "whole way": 8_000 } : {},
+          fill: fillWithMails,
+          run: wholeWay,
+          uidIn: (story) => readSuccess(story).email.uid,
         },
-        async run(count, start) {
-          const answered = () => house.heard.get(SUCCESS)?.length ?? 0;
-          const whole = await seconds(async () => {
-            await start();
-            await until(() => answered() >= count, "all callbacks");
-          });
-          return { "whole way": whole };
-        },
-        async prove() {
-          provider.sent.check("mail");
-          const told = house.heard.get(SUCCESS)!.map(({ data_raw }) => readSuccess(data_raw).email.uid);
-          expectEachOnce(told, uids, "mails");
-        },
-      },
-      size,
+        size,
+      )),
     );
-  } finally {
-    await house.close();
-  }
+  return rows;
 }

@@ -1,5 +1,6 @@
 import { median, type Row } from "../kit.ts";
-import type { BenchHouse, Spent } from "./house.ts";
+import { type BenchHouse, expectEachOnce, expectSentOnce, openBenchHouse, until } from "./house.ts";
+import type { WorkerKind } from "./worker.ts";
 
 /** A row without a peer: it has a goal instead, which it is to reach or to stay below. */
 export interface GoalRow {
@@ -27,85 +28,82 @@ export function goal(metric: string, unit: string, ours: readonly number[], limi
   return { metric, unit, ours: median(ours), limit, peer: null, peerName: null, ratio: null, rounds: { ours } };
 }
 
-/** What one round of a channel comes to. */
-export interface Round {
+export interface ChannelPlan {
+  readonly name: string;
+  readonly unit: string;
+  readonly kind: WorkerKind;
+  readonly workers: number;
+  /** The goals of stretches, messages per second. */
+  readonly goals: Readonly<Record<string, number>>;
+  /** Queues all messages; answers with their uids. */
+  fill(house: BenchHouse, count: number): Promise<readonly string[]>;
+  /** Lets the workers begin and sees all messages through; answers how many seconds each stretch took. */
+  run(house: BenchHouse, count: number, begin: () => Promise<void>): Promise<Readonly<Record<string, number>>>;
+  /** The uid of the message that a callback tells of. */
+  uidIn(story: string): string;
+}
+
+/** What one round comes to. */
+interface Measured {
   readonly filled: number;
   /** Messages per second of each stretch of the way, by its name. */
   readonly rates: Readonly<Record<string, number>>;
   readonly redisCalls: number;
   readonly sqlQueries: number;
+  /** Microseconds of the workers' processor time a message. */
+  readonly processor: number;
 }
 
-export interface ChannelPlan {
-  readonly name: string;
-  readonly unit: string;
-  /** The goals of stretches, messages per second. */
-  readonly goals: Readonly<Record<string, number>>;
-  readonly house: BenchHouse;
-  /** Queues all messages. */
-  fill(count: number): Promise<void>;
-  /** Has a worker started and sees all messages through; answers how many seconds each stretch took. */
-  run(count: number, start: () => Promise<void>): Promise<Readonly<Record<string, number>>>;
-  /** Fails unless each message was sent once and ended once. */
-  prove(count: number): Promise<void>;
-}
-
-/** Fills the queue, then lets the worker start: the time runs from there until the last callback has been called. */
+/** Fills the queue, then lets the workers begin: the time runs from there until the last callback has been called. */
 export async function measureChannel(plan: ChannelPlan, size: Size): Promise<ChannelRow[]> {
-  const { house } = plan;
-  const rounds: Round[] = [];
-  // The first round only warms the process up.
-  for (let round = 0; round <= size.rounds; round++) {
-    await house.clear();
-    const filled = await seconds(() => plan.fill(size.messages));
-    const before = house.spent();
-    const scriptsBefore = await scriptsServed(house);
-    let stop = async () => {};
-    const taken = await plan.run(size.messages, async () => {
-      stop = await house.work();
-    });
-    const spent = since(before, house.spent());
-    const served = (await scriptsServed(house)) - scriptsBefore;
-    await stop();
-    await plan.prove(size.messages);
-    await house.expectPeace();
-    if (served < spent.scripts) throw new Error(`${spent.scripts} scripts were sent and ${served} were served`);
-    if (round > 0)
-      rounds.push({
-        filled: size.messages / filled,
-        rates: Object.fromEntries(Object.entries(taken).map(([name, time]) => [name, size.messages / time])),
-        redisCalls: spent.redis / size.messages,
-        sqlQueries: spent.sql / size.messages,
-      });
+  const house = await openBenchHouse(plan.kind, plan.workers);
+  const rounds: Measured[] = [];
+  try {
+    // The first round only warms the processes up.
+    for (let round = 0; round <= size.rounds; round++) {
+      const measured = await measureRound(plan, house, size.messages);
+      if (round > 0) rounds.push(measured);
+    }
+  } finally {
+    await house.close();
   }
-  const { name, unit, goals } = plan;
+  const name = `${plan.name}, ${plan.workers === 1 ? "one worker" : `${plan.workers} workers`}`;
+  const row = (what: string, unit: string, of: (round: Measured) => number, limit?: number) =>
+    goal(`${name}: ${what}`, unit, rounds.map(of), limit ?? null);
   return [
-    goal(
-      `${name}: fill the queue`,
-      unit,
-      rounds.map(({ filled }) => filled),
-    ),
+    ...(plan.workers === 1 ? [row("fill the queue", plan.unit, ({ filled }) => filled)] : []),
     ...Object.keys(rounds[0]!.rates).map((stretch) =>
-      goal(
-        `${name}: ${stretch}`,
-        unit,
-        rounds.map(({ rates }) => rates[stretch]!),
-        goals[stretch] ?? null,
-      ),
+      row(stretch, plan.unit, ({ rates }) => rates[stretch]!, plan.goals[stretch]),
     ),
-    goal(
-      `${name}: Redis calls a message`,
-      "calls",
-      rounds.map(({ redisCalls }) => redisCalls),
-      0.2,
-    ),
-    goal(
-      `${name}: SQL queries a message`,
-      "queries",
-      rounds.map(({ sqlQueries }) => sqlQueries),
-      0.05,
-    ),
+    row("workers' processor time a message", "us", ({ processor }) => processor),
+    row("Redis calls a message", "calls", ({ redisCalls }) => redisCalls, 0.2),
+    row("SQL queries a message", "queries", ({ sqlQueries }) => sqlQueries, 0.05),
   ];
+}
+
+async function measureRound(plan: ChannelPlan, house: BenchHouse, count: number): Promise<Measured> {
+  await house.clear();
+  let uids: readonly string[] = [];
+  const filled = await seconds(async () => {
+    uids = await plan.fill(house, count);
+  });
+  const before = await scriptsServed(house);
+  let end!: Awaited<ReturnType<BenchHouse["work"]>>;
+  const taken = await plan.run(house, count, async () => {
+    end = await house.work();
+  });
+  const served = (await scriptsServed(house)) - before;
+  const { spent, sent, heard } = await end();
+  expectSentOnce(sent, count, plan.name);
+  expectEachOnce(heard.map(plan.uidIn), uids, plan.name);
+  if (served > spent.redis) throw new Error(`the workers say ${spent.redis} calls, and Redis ran ${served} scripts`);
+  return {
+    filled: count / filled,
+    rates: Object.fromEntries(Object.entries(taken).map(([name, time]) => [name, count / time])),
+    redisCalls: spent.redis / count,
+    sqlQueries: spent.sql / count,
+    processor: (spent.processor * 1e6) / count,
+  };
 }
 
 /** The scripts that the server ran; it counts the commands inside them too, so its other numbers are not calls. */
@@ -114,10 +112,12 @@ async function scriptsServed({ outside }: BenchHouse): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(statistics)?.[1] ?? 0);
 }
 
-const since = (before: Spent, now: Spent): Spent => ({
-  redis: now.redis - before.redis,
-  scripts: now.scripts - before.scripts,
-  sql: now.sql - before.sql,
+/** The whole way in one stretch. */
+export const wholeWay: ChannelPlan["run"] = async (house, count, begin) => ({
+  "whole way": await seconds(async () => {
+    await begin();
+    await until(() => house.progress.heard >= count, "all callbacks");
+  }),
 });
 
 export async function seconds(work: () => Promise<unknown>): Promise<number> {
@@ -127,14 +127,24 @@ export async function seconds(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** In calls of 500, several under way at once, as a busy producer queues. */
-export async function inGroups(count: number, queue: (from: number, to: number) => Promise<void>): Promise<void> {
+export async function inGroups(
+  count: number,
+  queue: (
+    from: number,
+    to: number,
+  ) => Promise<{ readonly ok: true; readonly uids: readonly string[] } | { readonly ok: false }>,
+): Promise<readonly string[]> {
   let next = 0;
+  const uids: string[] = [];
   const producer = async () => {
     while (next < count) {
       const from = next;
       next = Math.min(from + 500, count);
-      await queue(from, next);
+      const queued = await queue(from, next);
+      if (!queued.ok) throw new Error("the queue took no more");
+      uids.push(...queued.uids);
     }
   };
   await Promise.all([producer(), producer(), producer(), producer()]);
+  return uids;
 }
