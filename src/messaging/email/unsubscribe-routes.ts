@@ -2,11 +2,12 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import { CarillonError } from "../../kernel/errors.ts";
+import { pageHeaders } from "../../kernel/page.ts";
 import type { Route, RouteReply } from "../../kernel/route.ts";
 import { brandOf, LISTS } from "../email_templates/service.ts";
 import { errors } from "./errors.ts";
 import { choose, comeBack, leave, standing, wishOf } from "./unsubscribe.ts";
-import { choicePage, type Happened, pageHeaders, wordsPage } from "./unsubscribe-page.ts";
+import { choicePage, type Happened, wordsPage } from "./unsubscribe-page.ts";
 import { type UnsubscribeWish, unsubscribePath } from "./unsubscribe-token.ts";
 
 const params = z.object({ token: z.string().max(2_048) });

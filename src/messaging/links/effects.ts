@@ -35,6 +35,8 @@ export async function openTouches(
   return owners && touchUids.length > 0 ? owners.open(ctx, touchUids) : new Set();
 }
 
+/** What is told of a click that was kept and is no repeat. */
+const NEW: ReadonlySet<string> = new Set(["buffered", "delayed", "direct_to_db"]);
 let installed: ClickEffects | undefined;
 
 /** Installs what happens after clicks; answers how to take it away again. */
@@ -45,8 +47,14 @@ export function installClickEffects(effects: ClickEffects): () => void {
   };
 }
 
-export async function clicked(ctx: Context, clicks: readonly NewClick[]): Promise<void> {
-  if (!installed || clicks.length === 0) return;
+/** Uses of a group, with what became of each. */
+export async function clicked(
+  ctx: Context,
+  group: readonly { readonly use: NewClick; readonly result?: { readonly outcome: string } }[],
+): Promise<void> {
+  if (!installed) return;
+  const clicks = group.flatMap(({ use, result }) => (NEW.has(result?.outcome ?? "") ? [use] : []));
+  if (clicks.length === 0) return;
   try {
     await installed.clicked(ctx, clicks);
   } catch (error) {

@@ -19,6 +19,7 @@ export class LinkMemory {
   /** Two shelves: when the newer is full it becomes the older, and what nobody asked for since then is forgotten. */
   #newer = new Map<string, Held>();
   #older = new Map<string, Held>();
+  readonly #waiting = new WeakMap<LinkTarget, Held>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -37,7 +38,14 @@ export class LinkMemory {
 
   /** A waiting link may be given up any time, so it is remembered for bad times only. */
   note(code: string, target: LinkTarget, stored: boolean): void {
-    this.#put(code, { target, since: stored ? this.#clock.monotonic() : Number.NEGATIVE_INFINITY });
+    this.#put(code, stored ? { target, since: this.#clock.monotonic() } : this.#waitingAt(target));
+  }
+
+  /** Links that wait and lead to one place are remembered alike. */
+  #waitingAt(target: LinkTarget): Held {
+    const known = this.#waiting.get(target) ?? { target, since: Number.NEGATIVE_INFINITY };
+    this.#waiting.set(target, known);
+    return known;
   }
 
   #held(code: string): Held | undefined {

@@ -84,6 +84,7 @@ async function byForm(
       each.matches(error),
     );
     if (!known || !(error instanceof CarillonError)) throw error;
+    if (errors.invalid_code.matches(error)) return nowherePage(ctx, error.status);
     return refuse(error.status, error.message, error.retryAfter);
   }
 }

@@ -59,12 +59,10 @@ export type UseOutcome =
   | "repeated"
   | "dropped";
 
-export interface TakenUse {
-  readonly outcome: UseOutcome;
-  readonly warn: boolean;
-  /** The waiting link's page, its extra, its preview, its extra; empty when no link waits under this code. */
-  readonly link: readonly string[];
-}
+/**
+ * Whether people are to be warned; and of a link that waits its page, its extra, its preview, its extra.
+ */
+export type TakenUse = readonly [outcome: UseOutcome, warn: boolean, ...link: string[]];
 
 /** Idempotent by the uids of clicks; a limit may count a repeat twice, which is on the safe side. */
 export const click = defineScript({
@@ -73,10 +71,7 @@ export const click = defineScript({
   keys: ["buffer", "purgatory", "delayed", "signed_out", "warning", "earliest", "some_limit", "some_robots", "...days"],
   args: ["limit", "windows", "delayed_due", "uses", "...items"],
   idempotent: false,
-  reply: (raw: string) =>
-    (JSON.parse(raw) as [UseOutcome, boolean, ...string[]][]).map(
-      ([outcome, warn, ...link]): TakenUse => ({ outcome, warn, link }),
-    ),
+  reply: (raw: string) => JSON.parse(raw) as readonly TakenUse[],
 });
 
 export const finishPersist = defineScript({

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { z } from "zod";
 import type { Context, JobContext } from "../../jobs/context.ts";
-import { EmailAddress, unsubscribeEmails } from "../contacts/service.ts";
+import { EmailAddress, unsubscribeEmails, unsuppressEmails } from "../contacts/service.ts";
 import { CODE } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { UNSUBSCRIBE_PAGE } from "./pages.ts";
@@ -27,15 +27,35 @@ export async function unsubscribeByCode(
   ctx: Context,
   wish: z.output<typeof WaitingUnsubscription>,
   userSub?: string,
+): Promise<"done" | "later"> {
+  await checkCode(ctx, wish, userSub);
+  const went = await destinationsOf(ctx, wish.code);
+  if (went.length === 0) {
+    await ctx.jobs.enqueueNamed(FINISH_UNSUBSCRIBING, wish);
+    return "later";
+  }
+  if (!isAddressee(wish, went)) throw errors.email_mismatch();
+  await apply(ctx, wish, went);
+  return "done";
+}
+
+/** Takes leaving back with the same proof. A bounce, a complaint or an administrator's decision stays. */
+export async function comeBackByCode(
+  ctx: Context,
+  wish: { readonly code: string; readonly email: string },
+  userSub?: string,
 ): Promise<void> {
+  await checkCode(ctx, wish, userSub);
+  if (!isAddressee(wish, await destinationsOf(ctx, wish.code))) throw errors.email_mismatch();
+  await unsuppressEmails(ctx, { emails: [wish.email] }, { only: "User" });
+}
+
+/** Refuses a code that is not that of a link for leaving. */
+async function checkCode(ctx: Context, wish: Wish, userSub: string | undefined): Promise<void> {
   const use = newUse(ctx, "check", wish.code, { userSub, visitorUid: wish.visitor_uid });
   const { outcome, target } = await deskOf(ctx).take(use);
   if (outcome === "dropped") throw errors.too_many_uses({ retryAfter: 5 });
   if (target?.page_identifier !== UNSUBSCRIBE_PAGE) throw errors.invalid_code();
-  const went = await destinationsOf(ctx, wish.code);
-  if (went.length === 0) return ctx.jobs.enqueueNamed(FINISH_UNSUBSCRIBING, wish);
-  if (!isAddressee(wish, went)) throw errors.email_mismatch();
-  await apply(ctx, wish, went);
 }
 
 /** Fails, and is tried again, while the row of the mail is missing. */

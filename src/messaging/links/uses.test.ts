@@ -123,7 +123,7 @@ test("the page of a link shows its preview, escaped, and leads on; one that nobo
   expect(page.headers["content-type"]).toContain("text/html");
   expect(page.headers["cache-control"]).toBe("no-store");
   expect(page.body).toContain('<meta property="og:title" content="Unsubscribe">');
-  expect(page.body).toContain("daily &#60;b&#62;reminders");
+  expect(page.body).toContain("daily &lt;b&gt;reminders");
   expect(page.body).not.toContain("<b>reminders");
   expect(page.body).toContain(`https://example.test/l/${code}`);
   const unknown = await fetchPage("/a/nobody");
@@ -153,15 +153,6 @@ test("an address leaves with the code of a mail that it got, and with no other",
   expect((await leave("ada@example.com", code)).statusCode).toBe(202);
   expect((await leave("ADA@example.com", code)).statusCode).toBe(202);
   expect((await suppressed()).map(({ email_address }) => email_address.toLowerCase())).toEqual(["ada@example.com"]);
-  const form = (email: string) =>
-    house.call("POST", `/l/${code}/unsubscribe`, {
-      token: "",
-      body: `email=${encodeURIComponent(email)}`,
-      headers: { ...PERSON, "content-type": "application/x-www-form-urlencoded" },
-    });
-  expect((await form("ada@example.com")).body).toContain("gets no more of these mails");
-  expect([(await form("bob@example.com")).statusCode, (await form("nonsense")).statusCode]).toEqual([403, 422]);
-  expect((await fetchPage(`/l/${code}/unsubscribe`)).body).toContain('type="email"');
   expect(await commands.exists(keys.clicks({ code }))).toBe(0);
   await house.query("delete from suppressed_emails");
 });

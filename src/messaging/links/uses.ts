@@ -7,9 +7,9 @@ import { type BufferedClick, type LinkTarget, linkExtra } from "./entries.ts";
 import { CODE_WINDOW, keys, ROBOTS_KEPT, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { LinkMemory } from "./memory.ts";
 import { openDays } from "./open-days.ts";
-import { click as clickScript, type TakenUse, type UseOutcome } from "./scripts.ts";
+import { click as clickScript, type UseOutcome } from "./scripts.ts";
 import { settings } from "./settings.ts";
-import { settleInSql } from "./sql-uses.ts";
+import { StoredUses } from "./sql-uses.ts";
 import { linkStats } from "./stats.ts";
 
 /**
@@ -35,7 +35,8 @@ export type UseResult = {
 /** A use on its way. */
 export interface Travelling {
   readonly use: Use;
-  taken?: TakenUse;
+  /** What the script says of it. */
+  outcome?: UseOutcome;
   result?: UseResult;
 }
 
@@ -43,6 +44,7 @@ const WINDOWS = [CODE_WINDOW, SIGNED_OUT_WINDOW, WARNING_WINDOW, ROBOTS_KEPT]
   .map((seconds) => seconds * 1000)
   .join(" ");
 const GROUP = 500;
+const MOST_TARGETS = 1_000;
 /** Stands for any code in the names of keys that the script completes by itself. */
 const SOME_CODE = "-";
 const AWAY: ReadonlySet<string> = new Set(["reconnecting", "close", "end"]);
@@ -76,39 +78,46 @@ export function newUse(
 }
 
 /**
- * Takes uses of links in groups: one script decides about those whose link waits in the buffer, one SQL transaction
- * about the others. A use is answered after its group was taken, so who got an answer is counted.
+ * Takes uses of links in groups: one script decides about those whose link waits in the buffer, SQL about the others.
+ *
+ *   use ──▶ asked in Redis ──▶ kept there, or refused ──▶ answered
+ *                    └──link does not wait──▶ asked in SQL ──▶ stored, or there is no such link ──▶ answered
+ *
+ * A use is answered after its group was taken, so who got an answer is counted. Both ways have groups of their own: whoever
+ * waits for SQL keeps nobody from being taken in Redis.
  */
 export class UseDesk {
   readonly memory: LinkMemory;
   readonly #ctx: Context;
-  readonly #gathering: Gathering<Travelling>;
+  readonly #waiting: Gathering<Travelling>;
+  readonly #stored: Gathering<Travelling>;
+  readonly #targets = new Targets();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
     this.memory = new LinkMemory(ctx.clock);
-    this.#gathering = new Gathering({ most: GROUP, work: (group) => this.#work(group) });
+    const stored = new StoredUses(ctx, this.memory);
+    this.#waiting = new Gathering({ most: GROUP, work: (group) => this.#work(group, () => this.#ask(group)) });
+    this.#stored = new Gathering({ most: GROUP, work: (group) => this.#work(group, () => stored.settle(group)) });
   }
 
   async take(use: Use): Promise<UseResult> {
     const travelling: Travelling = { use };
-    await this.#gathering.join(travelling).catch((error: unknown) => {
-      // SQL failed for others of the group; what became of this one is known.
-      if (!travelling.result) throw error;
-    });
+    await this.#waiting.join(travelling);
+    if (!travelling.result)
+      await this.#stored.join(travelling).catch((error: unknown) => {
+        // SQL failed for others of the group; what became of this one is known.
+        if (!travelling.result) throw error;
+      });
     return travelling.result!;
   }
 
-  async #work(group: readonly Travelling[]): Promise<void> {
-    await this.#ask(group);
-    const elsewhere = group.filter(({ result }) => result === undefined);
+  /** What follows clicks follows those that are kept, also when others of their group are not. */
+  async #work(group: readonly Travelling[], settle: () => Promise<void>): Promise<void> {
     try {
-      if (elsewhere.length > 0) await settleInSql(this.#ctx, this.memory, elsewhere);
+      await settle();
     } finally {
-      await clicked(
-        this.#ctx,
-        group.flatMap(({ use, result }) => (isNewClick(result) ? [{ code: use.code, click: use.click }] : [])),
-      );
+      await clicked(this.#ctx, group);
     }
   }
 
@@ -138,52 +147,60 @@ export class UseDesk {
         ...days.args,
       ],
     );
-    for (const [at, travelling] of group.entries()) this.#read(travelling, taken[at]!);
-    if (taken.some(({ warn }) => warn))
+    let warn = false;
+    for (const [at, travelling] of group.entries()) {
+      const [outcome, isReason, ...link] = taken[at]!;
+      travelling.outcome = outcome;
+      // A waiting link answers for itself; of others the script only knows whether their use may be taken.
+      const target = this.#targets.of(link);
+      if (target) this.memory.note(travelling.use.code, target, false);
+      if (target || outcome === "dropped") travelling.result = { outcome: outcome as UseResult["outcome"], target };
+      warn ||= isReason;
+    }
+    if (warn)
       alerts.warning(
         "touch_links:guessed_codes",
         "codes that nobody made are tried so often that they are dropped now",
       );
   }
 
-  /** A use as the script takes it. What is not there is left out. */
-  #told({ kind, code, click, rule, limited }: Use) {
-    return {
+  /** A use as the script takes it. */
+  #told({ kind, code, click, rule, limited }: Use): readonly (string | boolean)[] {
+    return [
       kind,
       code,
+      click.uid,
+      String(click.clicked_at),
       limited,
-      uid: click.uid,
-      time: String(click.clicked_at),
-      parent: click.parent_uid,
-      visitor: click.visitor_uid,
-      user: click.user_sub,
-      raw: kind === "robot" ? (rule ?? "unknown") : JSON.stringify(click),
-      page: this.memory.fresh(code)?.page_identifier,
+      this.memory.fresh(code)?.page_identifier ?? false,
+      click.visitor_uid ?? false,
+      click.user_sub ?? false,
+      click.parent_uid ?? false,
+      rule ?? false,
+    ];
+  }
+}
+
+/** Most links lead to the same few pages: those are read once, and remembered once for all links. */
+class Targets {
+  #known = new Map<string, LinkTarget>();
+
+  of(link: readonly string[]): LinkTarget | undefined {
+    if (link.length === 0) return undefined;
+    const written = link.join("\n");
+    const known = this.#known.get(written);
+    if (known) return known;
+    const [page, pageExtra, preview, previewExtra] = link;
+    const target = {
+      page_identifier: page!,
+      page_extra: extraOf(pageExtra!),
+      preview_identifier: preview!,
+      preview_extra: extraOf(previewExtra!),
     };
+    if (this.#known.size >= MOST_TARGETS) this.#known = new Map();
+    this.#known.set(written, target);
+    return target;
   }
-
-  /** A waiting link answers for itself; of others the script only knows whether their use may be taken. */
-  #read(travelling: Travelling, taken: TakenUse): void {
-    travelling.taken = taken;
-    const target = targetOf(taken.link);
-    if (target) this.memory.note(travelling.use.code, target, false);
-    if (target || taken.outcome === "dropped")
-      travelling.result = { outcome: taken.outcome as UseResult["outcome"], target };
-  }
-}
-
-function isNewClick(result: UseResult | undefined): boolean {
-  return result !== undefined && ["buffered", "delayed", "direct_to_db"].includes(result.outcome);
-}
-
-function targetOf([page, pageExtra, preview, previewExtra]: readonly string[]): LinkTarget | undefined {
-  if (page === undefined) return undefined;
-  return {
-    page_identifier: page,
-    page_extra: extraOf(pageExtra!),
-    preview_identifier: preview!,
-    preview_extra: extraOf(previewExtra!),
-  };
 }
 
 /** Most links say nothing more than where they lead: there is nothing to check. What nobody can read says nothing. */

@@ -12,10 +12,9 @@
 -- ARGV   1 limit        integer; the use by people who are not signed in from which codes that nobody knows are dropped
 --        2 windows      milliseconds: of a code, of those who are not signed in, of a warning, of robots; joined by spaces
 --        3 delayed_due  unix time from which a click that waits is stored
---        4 uses         JSON list; of each use its kind (`on_click`, `post_login`, `robot`, `check` or `look`), code, uid and time
---                       (text); the click as it is kept or, of a robot, its rule (raw); where there are such, the uid of its parent
---                       (parent), of its visitor (visitor), the sub of its user (user), the page that the process knows its
---                       code by (page); and whether the limits hold for it (limited)
+--        4 uses         JSON list; a list for each use: its kind (`on_click`, `post_login`, `robot`, `check` or `look`), code,
+--                       uid, time as text, whether the limits hold for it; then, each a text or false, the page that this
+--                       process knows the code by, uid of the visitor, sub of the user, uid of the parent, rule that knew a robot
 --        5 ...items     for each day its date and first instant
 -- Reply  JSON list; of each use its outcome, whether people are to be warned, and of a link that waits here its page, what the page
 --        is told, its preview, what that is told
@@ -51,8 +50,16 @@ local function wait(use)
   return 'delayed'
 end
 
+-- The time is written as it came: a number that was read here would be written differently.
 local function keep(use)
-  redis.call('RPUSH', buffer .. ':clicks:' .. use.code, use.raw)
+  local raw = { '{"uid":"', use.uid, '","clicked_at":', use.time, ',"track_type":"', use.kind, '"' }
+  local function add(name, value)
+    if value then raw[#raw + 1] = ',"' .. name .. '":' .. cjson.encode(value) end
+  end
+  add('visitor_uid', use.visitor)
+  add('user_sub', use.user)
+  add('parent_uid', use.parent)
+  redis.call('RPUSH', buffer .. ':clicks:' .. use.code, table.concat(raw) .. '}')
   return 'buffered'
 end
 
@@ -119,10 +126,10 @@ local function take(use)
   end
   if use.kind == 'robot' then
     if use.waiting or use.page then
-      redis.call('HINCRBY', robots .. use.code, use.raw, 1)
+      redis.call('HINCRBY', robots .. use.code, use.rule, 1)
       redis.call('PEXPIRE', robots .. use.code, windows[4])
     end
-    count(TODAY, 'robots', use.raw)
+    count(TODAY, 'robots', use.rule)
     return 'untracked'
   end
   if use.kind == 'look' or use.kind == 'check' then return 'untracked' end
@@ -141,7 +148,11 @@ end
 
 local is_storing = redis.call('EXISTS', purgatory) == 1
 local replies = {}
-for at, use in ipairs(uses) do
+for at, told in ipairs(uses) do
+  local use = {
+    kind = told[1], code = told[2], uid = told[3], time = told[4], limited = told[5], page = told[6], visitor = told[7],
+    user = told[8], parent = told[9], rule = told[10] or 'unknown',
+  }
   use.link = redis.call('HMGET', buffer .. ':' .. use.code, 'page_identifier', 'page_extra', 'preview_identifier',
     'preview_extra', 'created_at')
   use.waiting = use.link[1] and true or false
