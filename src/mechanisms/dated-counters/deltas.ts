@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { KernelContext } from "../../kernel/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
@@ -16,6 +16,7 @@ import type { StatTables } from "./tables.ts";
  */
 export interface StagedDelta {
   readonly uid: string;
+  readonly family: string;
   readonly operations: readonly CounterOperation[];
 }
 
@@ -26,35 +27,53 @@ const SWEEP_LIMIT = 500;
 /** Seconds a transaction's own process gets before the sweep helps. */
 const SWEEP_AGE = 5;
 
-/** Inside the transaction: writes down what it counts, one row per family of keys. */
+/** What a unit of work counted, as rows to stage: one per family of keys. */
+export function drawDeltas(stats: Stats): readonly StagedDelta[] {
+  return stats
+    .collected()
+    .flatMap(({ family, operations }) =>
+      chunks(operations, MAX_OPERATIONS).map((part) => ({ uid: newUid("sd"), family, operations: part })),
+    );
+}
+
+/** The statement that stages rows, to be part of another that must happen together with them; `when` tells whether it does. */
+export function stagingOf(
+  ctx: Pick<KernelContext, "clock">,
+  staged: readonly StagedDelta[],
+  when: RawBuilder<unknown> = sql`true`,
+): RawBuilder<unknown> {
+  return sql`
+    insert into stat_deltas (uid, family, ops, created_at)
+    select staged.uid, staged.family, staged.ops, ${timestamp(ctx.clock.now())}
+    from unnest(
+      ${staged.map(({ uid }) => uid)}::text[], ${staged.map(({ family }) => family)}::text[],
+      ${staged.map(({ operations }) => JSON.stringify(operations))}::jsonb[]
+    ) as staged (uid, family, ops) where ${when}`;
+}
+
+/** Inside the transaction: writes down what it counts. */
 export async function stageDeltas(
   tx: Kysely<never>,
   ctx: Pick<KernelContext, "clock">,
   stats: Stats,
 ): Promise<readonly StagedDelta[]> {
-  const staged = stats
-    .collected()
-    .flatMap(({ family, operations }) =>
-      chunks(operations, MAX_OPERATIONS).map((part) => ({ uid: newUid("sd"), family, operations: part })),
-    );
-  if (staged.length === 0) return [];
-  await (tx as unknown as Kysely<StatTables>)
-    .insertInto("stat_deltas")
-    .values(
-      staged.map(({ uid, family, operations }) => ({
-        uid,
-        family,
-        ops: JSON.stringify(operations),
-        created_at: timestamp(ctx.clock.now()),
-      })),
-    )
-    .execute();
+  const staged = drawDeltas(stats);
+  if (staged.length > 0) await stagingOf(ctx, staged).execute(tx);
   return staged;
 }
 
 /** After the commit: applies the counts and removes their rows. */
 export async function applyDeltas(ctx: DeltaContext, staged: readonly StagedDelta[]): Promise<void> {
   if (staged.length === 0) return;
+  await countDeltas(ctx, staged);
+  await removalOf(staged.map(({ uid }) => uid)).execute(ctx.sql.tables<StatTables>());
+}
+
+/** After the commit: applies the counts. Their rows stay until somebody removes them; until then they count no second time. */
+export async function countDeltas(
+  ctx: Pick<KernelContext, "redis">,
+  staged: readonly Pick<StagedDelta, "uid" | "operations">[],
+): Promise<void> {
   await Promise.all(
     staged.map(({ uid, operations }) => {
       const { keys, args } = encodeOperations(operations);
@@ -65,15 +84,11 @@ export async function applyDeltas(ctx: DeltaContext, staged: readonly StagedDelt
       );
     }),
   );
-  await ctx.sql
-    .tables<StatTables>()
-    .deleteFrom("stat_deltas")
-    .where(
-      "uid",
-      "in",
-      staged.map(({ uid }) => uid),
-    )
-    .execute();
+}
+
+/** The statement that removes rows whose counts were applied. */
+export function removalOf(uids: readonly string[]): RawBuilder<unknown> {
+  return sql`delete from stat_deltas where uid = any(${[...uids]}::text[])`;
 }
 
 /** Applies what dead processes left behind; answers how many rows. */
@@ -81,14 +96,14 @@ export async function sweepDeltas(ctx: DeltaContext): Promise<number> {
   const rows = await ctx.sql
     .tables<StatTables>()
     .selectFrom("stat_deltas")
-    .select(["uid", "ops"])
+    .select(["uid", "family", "ops"])
     .where("created_at", "<=", timestamp(ctx.clock.now() - SWEEP_AGE))
     .orderBy("created_at")
     .limit(SWEEP_LIMIT)
     .execute();
   await applyDeltas(
     ctx,
-    rows.map(({ uid, ops }) => ({ uid, operations: ops as readonly CounterOperation[] })),
+    rows.map(({ uid, family, ops }) => ({ uid, family, operations: ops as readonly CounterOperation[] })),
   );
   return rows.length;
 }

@@ -20,7 +20,16 @@ export {
   type RotatedCounters,
   type Snapshot,
 } from "./daily-stats.ts";
-export { applyDeltas, type StagedDelta, stageDeltas, sweepDeltas } from "./deltas.ts";
+export {
+  applyDeltas,
+  countDeltas,
+  drawDeltas,
+  removalOf,
+  type StagedDelta,
+  stageDeltas,
+  stagingOf,
+  sweepDeltas,
+} from "./deltas.ts";
 export { dailyStats, type RotationTime, type StatsFamily, type StatsFamilyPlan } from "./family.ts";
 export { datedCounterKeys } from "./keys.ts";
 export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";

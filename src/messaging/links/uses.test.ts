@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import { MortalSql } from "../../../test/harness/chaos-sql.ts";
+import { sweepDeltas } from "../../mechanisms/dated-counters/index.ts";
 import { cacheSettings } from "../../mechanisms/layered-cache/settings.ts";
 import { abandonLinks, queuePersist } from "./fate.ts";
 import { follow } from "./follow.ts";
@@ -180,15 +181,75 @@ test("while Redis is away a click is sent on and noted, and is counted once when
 });
 
 test("while SQL is away a click on a stored link is sent on and noted, and is stored once when it is back", async () => {
-  const { code } = await storedLink();
-  const broken = new MortalSql(house.base.sql, { dieAt: 3, death: "before" });
-  const ctx = house.process({ sql: broken, settings: [[cacheSettings.folder, join(folder, "sql")]] });
   const person = { method: "POST", headers: PERSON, userSub: "ada" };
-  expect((await follow(ctx, code, person)).page_identifier).toBe("home");
-  expect(await clickRows()).toEqual([]);
-  const healthy = house.process({ settings: [[cacheSettings.folder, join(folder, "sql")]] });
-  expect(await catchUp(healthy)).toBe(1);
-  expect(await clickRows()).toHaveLength(1);
+  // The link is looked for, then the click is stored; "after": it is, and nobody hears of it.
+  for (const [dieAt, death, rows] of [
+    [1, "before", 0],
+    [2, "before", 0],
+    [2, "after", 1],
+  ] as const) {
+    await house.clear("user_touches");
+    await house.person("ada");
+    const { code } = await storedLink();
+    const place: [typeof cacheSettings.folder, string] = [cacheSettings.folder, join(folder, `sql-${dieAt}-${death}`)];
+    const ctx = house.process({ sql: new MortalSql(house.base.sql, { dieAt, death }), settings: [place] });
+    expect((await follow(ctx, code, person)).page_identifier).toBe("home");
+    expect(await clickRows()).toHaveLength(rows);
+    const healthy = house.process({ settings: [place] });
+    expect(await catchUp(healthy)).toBe(1);
+    expect(await clickRows()).toHaveLength(1);
+    await house.base.clock.advance(6);
+    await sweepDeltas(healthy);
+    expect((await house.statistics()).events).toMatchObject({ click_attempts: 1, clicks_direct_to_db: 1 });
+    expect(await house.query("select uid from stat_deltas")).toEqual([]);
+  }
+});
+
+test("clicks of many on stored links are stored and counted once each, with who they are", async () => {
+  const links = [await storedLink(), await storedLink()];
+  const ctx = house.process();
+  const take = (code: string, who: Parameters<typeof newUse>[3]) =>
+    deskOf(ctx).take(newUse(ctx, "on_click", code, who));
+  for (const round of [0, 1]) {
+    const taken = await Promise.all([
+      take(links[0]!.code, { userSub: "ada", visitorUid: `v-${round}` }),
+      take(links[1]!.code, { userSub: "nobody" }),
+      take("no-such-link", {}),
+    ]);
+    expect(taken.map(({ outcome }) => outcome)).toEqual(["direct_to_db", "direct_to_db", "dne"]);
+    await house.base.clock.advance(4);
+  }
+  const { events, words } = await house.statistics();
+  expect([events.click_attempts, events.clicks_direct_to_db, words.clicks_failed]).toEqual([6, 4, { dne: 2 }]);
+  expect(words.clicks_direct_to_db).toEqual({
+    "on_click:home:vis=True:user=True": 2,
+    "on_click:home:vis=False:user=True": 2,
+  });
+  const rows = await house.query<{ user_known: boolean; visitor_uid: string | null }>(
+    "select user_known, visitor_uid from user_touch_link_clicks order by id",
+  );
+  expect(rows.map((row) => [row.user_known, row.visitor_uid])).toEqual([
+    [true, "v-0"],
+    [false, null],
+    [true, "v-1"],
+    [false, null],
+  ]);
+  // What was counted is removed by the next group; what the last one left, by the sweep.
+  expect(await house.query("select uid from stat_deltas")).toHaveLength(1);
+  await house.base.clock.advance(6);
+  expect(await sweepDeltas(ctx)).toBe(1);
+  expect((await house.statistics()).events.click_attempts).toBe(6);
+  await house.audit();
+});
+
+test("a link that is gone between being found and being clicked leaves no count", async () => {
+  const { code } = await storedLink();
+  const ctx = house.process();
+  const click = () => deskOf(ctx).take(newUse(ctx, "on_click", code));
+  expect((await click()).outcome).toBe("direct_to_db");
+  await house.base.clock.advance(4);
+  await house.query("delete from user_touch_links");
+  expect((await click()).outcome).toBe("repeated");
   expect((await house.statistics()).events).toMatchObject({ click_attempts: 1, clicks_direct_to_db: 1 });
 });
 
