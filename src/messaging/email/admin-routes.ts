@@ -2,6 +2,7 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import { progressToken } from "../../infrastructure/jobs/service.ts";
 import type { Context } from "../../jobs/context.ts";
+import { liveRoutes } from "../../jobs/live-routes.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
@@ -13,7 +14,7 @@ import { errors } from "./errors.ts";
 import { Health, healthOf } from "./health.ts";
 import { keys, TEST_SEND_WINDOW } from "./keys.ts";
 import { pauseLists, resumeLists } from "./paused-lists.ts";
-import { eventQueueInfo, lastRun, receiptPendingInfo, sendQueueInfo } from "./queue-info.ts";
+import { eventQueueInfo, receiptPendingInfo, sendQueueInfo } from "./queue-info.ts";
 import { ADMIN_QUEUE_LIMIT, expectEnds, sendTest } from "./test-mail.ts";
 import { unsubscribeUrl } from "./unsubscribe-token.ts";
 
@@ -23,28 +24,12 @@ const BODY_LIMIT = 524_288;
 const RETRY_AFTER = 60;
 const MailParameters = z.record(z.string(), z.unknown());
 
-function live<T extends z.ZodType>(
-  path: string,
-  summary: string,
-  answer: T,
-  read: (ctx: Context) => Promise<z.input<T>>,
-): Route<Context> {
-  return route({
-    method: "GET",
-    path: `/api/1/admin/email/${path}`,
-    access: "admin",
-    summary,
-    responses: { 200: answer },
-    handle: async (ctx) => ({ status: 200, body: await read(ctx), headers: { "cache-control": "no-store" } }),
-  });
-}
-
-const LastRun = z
-  .record(z.string(), z.union([z.number(), z.string(), z.null()]))
-  .meta({ description: "When it ran, for how many seconds, why it stopped, and what it counted" });
-
-const report = (path: string, job: string, plan: Parameters<typeof lastRun>[1]) =>
-  live(path, `What the last run of ${job} did`, LastRun, (ctx) => lastRun(ctx, plan));
+const { live, lastRun } = liveRoutes({
+  root: "/api/1/admin/email",
+  unit: "seconds",
+  purgatory: "in_purgatory",
+  neverFinished: () => errors.email_run_not_finished(),
+});
 
 const PendingMail = z.object({
   uid: z.string(),
@@ -78,17 +63,17 @@ export const adminRoutes: readonly Route<Context>[] = [
     z.object({ count: Count, oldest_send_accepted_at: Time, items: z.array(PendingMail) }),
     receiptPendingInfo,
   ),
-  report("last_send_job", "sending mails", {
+  lastRun("last_send_job", "sending mails", {
     report: keys.sendReport,
     lock: keys.sendLock(),
     purgatory: keys.sendPurgatory(),
   }),
-  report("last_reconciliation_job", "working news in", {
+  lastRun("last_reconciliation_job", "working news in", {
     report: keys.reconciliationReport,
     lock: keys.reconciliationLock(),
     purgatory: keys.eventPurgatory(),
   }),
-  report("last_stale_receipt_detection_job", "giving up on receipts", {
+  lastRun("last_stale_receipt_detection_job", "giving up on receipts", {
     report: keys.staleReport,
     lock: keys.staleLock(),
   }),

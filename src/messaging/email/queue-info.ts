@@ -1,9 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import type { Codec, KeyName } from "../../kernel/keyspace/index.ts";
-import { type ReportKey, readReport } from "../../mechanisms/run-report/index.ts";
 import { redactParameters } from "../email_templates/service.ts";
 import { attemptEntry, newsEntry } from "./entries.ts";
-import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { awaiting } from "./line.ts";
 
@@ -74,27 +72,4 @@ export async function receiptPendingInfo(ctx: Context) {
     ];
   });
   return { count, oldest_send_accepted_at: items[0]?.send_accepted_at ?? null, items };
-}
-
-/** The report of a job's last finished run, with what its purgatory holds where it has one. */
-export async function lastRun(
-  ctx: Context,
-  plan: { readonly report: ReportKey; readonly lock: KeyName<"string">; readonly purgatory?: KeyName<"list"> },
-): Promise<Record<string, number | string | null>> {
-  const { commands, topology } = ctx.redis;
-  const locked = (await commands.exists(topology.key(plan.lock))) === 1;
-  const report = await readReport(ctx, plan.report, { locked });
-  if (report.finishedAt === undefined) throw errors.email_run_not_finished();
-  const purgatory: Record<string, number> = plan.purgatory
-    ? { in_purgatory: await commands.llen(topology.key(plan.purgatory)) }
-    : {};
-  return {
-    state: report.state,
-    started_at: report.startedAt ?? null,
-    finished_at: report.finishedAt,
-    running_time: report.runningTime ?? null,
-    stop_reason: report.stopReason ?? null,
-    ...Object.fromEntries(Object.entries(report.counts).map(([name, count]) => [name, Number(count)])),
-    ...purgatory,
-  };
 }

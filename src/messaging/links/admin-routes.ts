@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
+import { liveRoutes } from "../../jobs/live-routes.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import type { Route } from "../../kernel/route.ts";
-import { type ReportKey, readReport } from "../../mechanisms/run-report/index.ts";
 import { CODE, TRACK_TYPES } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
@@ -20,21 +20,11 @@ const Schedule = z.object({
 });
 const Extra = z.record(z.string(), z.unknown());
 
-function live<T extends z.ZodType>(
-  path: string,
-  summary: string,
-  answer: T,
-  read: (ctx: Context) => Promise<z.input<T>>,
-): Route<Context> {
-  return route({
-    method: "GET",
-    path: `/api/1/admin/touch/${path}`,
-    access: "admin",
-    summary,
-    responses: { 200: answer },
-    handle: async (ctx) => ({ status: 200, body: await read(ctx), headers: { "cache-control": "no-store" } }),
-  });
-}
+const { live, lastRun } = liveRoutes({
+  root: "/api/1/admin/touch",
+  unit: "milliseconds",
+  neverFinished: () => errors.links_run_not_finished(),
+});
 
 async function lowest({ redis }: Context, key: KeyName<"zset">): Promise<number | null> {
   const [, score] = await redis.commands.zrange(redis.topology.key(key), 0, "0", "WITHSCORES");
@@ -53,26 +43,6 @@ async function scheduleInfo(ctx: Context, schedule: KeyName<"zset">, purgatory: 
   return { length, oldest_score, num_overdue, num_in_purgatory, min_purgatory_score };
 }
 
-const LastRun = z
-  .record(z.string(), z.union([z.number(), z.string(), z.null()]))
-  .meta({ description: "When it ran, why it stopped, and what it counted" });
-
-function lastRun(path: string, job: string, report: ReportKey, lock: KeyName<"string">): Route<Context> {
-  return live(path, `What the last run of ${job} did`, LastRun, async (ctx) => {
-    const locked = (await ctx.redis.commands.exists(ctx.redis.topology.key(lock))) === 1;
-    const { state, startedAt, finishedAt, runningTime, stopReason, counts } = await readReport(ctx, report, { locked });
-    if (finishedAt === undefined) throw errors.links_run_not_finished();
-    return {
-      state,
-      started_at: startedAt ?? null,
-      finished_at: finishedAt,
-      running_time: (runningTime ?? 0) * 1000,
-      stop_reason: stopReason ?? null,
-      ...Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, Number(value)])),
-    };
-  });
-}
-
 export const adminRoutes: readonly Route<Context>[] = [
   live(
     "buffered_link_sorted_set_info",
@@ -89,9 +59,15 @@ export const adminRoutes: readonly Route<Context>[] = [
   live("delayed_link_clicks_sorted_set_info", "How many clicks wait for their link to be stored", Schedule, (ctx) =>
     scheduleInfo(ctx, keys.delayed(), keys.delayedPurgatory()),
   ),
-  lastRun("last_persist_link_job", "storing links", keys.persistReport, keys.persistLock()),
-  lastRun("last_leaked_link_detection_job", "finding links that nobody claimed", keys.leakReport, keys.leakLock()),
-  lastRun("last_delayed_click_persist_job", "storing clicks that waited", keys.delayedReport, keys.delayedLock()),
+  lastRun("last_persist_link_job", "storing links", { report: keys.persistReport, lock: keys.persistLock() }),
+  lastRun("last_leaked_link_detection_job", "finding links that nobody claimed", {
+    report: keys.leakReport,
+    lock: keys.leakLock(),
+  }),
+  lastRun("last_delayed_click_persist_job", "storing clicks that waited", {
+    report: keys.delayedReport,
+    lock: keys.delayedLock(),
+  }),
   route({
     method: "GET",
     path: "/api/1/admin/touch/links/{code}",

@@ -2,9 +2,8 @@ import { sql } from "kysely";
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
-import type { KeyName } from "../../kernel/keyspace/index.ts";
+import { liveRoutes } from "../../jobs/live-routes.ts";
 import type { Route } from "../../kernel/route.ts";
-import { type ReportKey, readReport } from "../../mechanisms/run-report/index.ts";
 import { Timezone } from "../../people/users/service.ts";
 import { noteSettingsImproved } from "../contacts/service.ts";
 import { TOUCH_CHANNELS } from "../touch/service.ts";
@@ -136,41 +135,11 @@ const people: readonly Route<Context>[] = [
   }),
 ];
 
-function live<T extends z.ZodType>(
-  path: string,
-  summary: string,
-  answer: T,
-  read: (ctx: Context) => Promise<z.input<T>>,
-): Route<Context> {
-  return route({
-    method: "GET",
-    path: `/api/1/admin/daily_reminders/${path}`,
-    access: "admin",
-    summary,
-    responses: { 200: answer },
-    handle: async (ctx) => ({ status: 200, body: await read(ctx), headers: NO_STORE }),
-  });
-}
-
-const LastRun = z
-  .record(z.string(), z.union([z.number(), z.string(), z.null()]))
-  .meta({ description: "When it ran, why it stopped, and what it counted" });
-
-function lastRun(path: string, job: string, report: ReportKey, lock: KeyName<"string">): Route<Context> {
-  return live(path, `What the last run of ${job} did`, LastRun, async (ctx) => {
-    const locked = (await ctx.redis.commands.exists(ctx.redis.topology.key(lock))) === 1;
-    const { state, startedAt, finishedAt, runningTime, stopReason, counts } = await readReport(ctx, report, { locked });
-    if (finishedAt === undefined) throw errors.reminders_run_not_finished();
-    return {
-      state,
-      started_at: startedAt ?? null,
-      finished_at: finishedAt,
-      running_time: (runningTime ?? 0) * 1000,
-      stop_reason: stopReason ?? null,
-      ...Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, Number(value)])),
-    };
-  });
-}
+const { live, lastRun } = liveRoutes({
+  root: "/api/1/admin/daily_reminders",
+  unit: "milliseconds",
+  neverFinished: () => errors.reminders_run_not_finished(),
+});
 
 /** Every open day with its zones, and how far each is. */
 async function progressOf({ redis: { commands, topology } }: Context) {
@@ -227,8 +196,8 @@ const admin: readonly Route<Context>[] = [
     }),
     progressOf,
   ),
-  lastRun("last_assign_time_job", "assigning times", keys.assignReport, keys.assignLock()),
-  lastRun("last_send_job", "sending reminders", keys.sendReport, keys.sendLock()),
+  lastRun("last_assign_time_job", "assigning times", { report: keys.assignReport, lock: keys.assignLock() }),
+  lastRun("last_send_job", "sending reminders", { report: keys.sendReport, lock: keys.sendLock() }),
   route({
     method: "POST",
     path: "/api/1/admin/daily_reminders/settings_improved",

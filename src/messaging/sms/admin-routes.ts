@@ -1,38 +1,23 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
+import { liveRoutes } from "../../jobs/live-routes.ts";
 import type { Route } from "../../kernel/route.ts";
 import { sendTest } from "./defaults.ts";
 import { E164, LONGEST_BODY } from "./entries.ts";
+import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
-import { eventQueueInfo, lastRun, pendingSetInfo, recoveryQueueInfo, sendQueueInfo } from "./queue-info.ts";
+import { eventQueueInfo, pendingSetInfo, recoveryQueueInfo, sendQueueInfo } from "./queue-info.ts";
 import { segmentsOf } from "./segments.ts";
 
 const Count = z.int().min(0);
 const Time = z.number().nullable();
 
-function live<T extends z.ZodType>(
-  path: string,
-  summary: string,
-  answer: T,
-  read: (ctx: Context) => Promise<z.input<T>>,
-): Route<Context> {
-  return route({
-    method: "GET",
-    path: `/api/1/admin/sms/${path}`,
-    access: "admin",
-    summary,
-    responses: { 200: answer },
-    handle: async (ctx) => ({ status: 200, body: await read(ctx), headers: { "cache-control": "no-store" } }),
-  });
-}
-
-const LastRun = z
-  .record(z.string(), z.union([z.number(), z.string(), z.null()]))
-  .meta({ description: "When it ran, why it stopped, and what it counted" });
-
-const report = (path: string, job: string, plan: Parameters<typeof lastRun>[1]) =>
-  live(path, `What the last run of ${job} did`, LastRun, (ctx) => lastRun(ctx, plan));
+const { live, lastRun } = liveRoutes({
+  root: "/api/1/admin/sms",
+  unit: "seconds",
+  neverFinished: () => errors.sms_run_not_finished(),
+});
 
 export const adminRoutes: readonly Route<Context>[] = [
   live(
@@ -66,18 +51,18 @@ export const adminRoutes: readonly Route<Context>[] = [
     z.object({ length: Count, purgatory_size: Count }),
     recoveryQueueInfo,
   ),
-  report("last_send_job", "sending texts", {
+  lastRun("last_send_job", "sending texts", {
     report: keys.sendReport,
     lock: keys.sendLock(),
     purgatory: keys.sendPurgatory(),
   }),
-  report("last_receipt_stale_job", "finding silent texts", { report: keys.staleReport, lock: keys.staleLock() }),
-  report("last_receipt_recovery_job", "asking about silent texts", {
+  lastRun("last_receipt_stale_job", "finding silent texts", { report: keys.staleReport, lock: keys.staleLock() }),
+  lastRun("last_receipt_recovery_job", "asking about silent texts", {
     report: keys.recoveryReport,
     lock: keys.recoveryLock(),
     purgatory: keys.recoveryPurgatory(),
   }),
-  report("last_receipt_reconciliation_job", "working news in", {
+  lastRun("last_receipt_reconciliation_job", "working news in", {
     report: keys.reconciliationReport,
     lock: keys.reconciliationLock(),
     purgatory: keys.eventPurgatory(),

@@ -1,8 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
-import { type ReportKey, readReport } from "../../mechanisms/run-report/index.ts";
 import { smsEntry, smsEvent } from "./entries.ts";
-import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
 
 type InfoContext = Pick<Context, "redis" | "clock">;
@@ -69,27 +67,4 @@ export async function recoveryQueueInfo({ redis: { commands, topology } }: InfoC
     commands.llen(topology.key(keys.recoveryPurgatory())),
   ]);
   return { length, purgatory_size };
-}
-
-/** The report of a job's last finished run, with what its purgatory holds where it has one. */
-export async function lastRun(
-  ctx: InfoContext,
-  plan: { readonly report: ReportKey; readonly lock: KeyName<"string">; readonly purgatory?: KeyName<"list"> },
-): Promise<Record<string, number | string | null>> {
-  const { commands, topology } = ctx.redis;
-  const locked = (await commands.exists(topology.key(plan.lock))) === 1;
-  const report = await readReport(ctx, plan.report, { locked });
-  if (report.finishedAt === undefined) throw errors.sms_run_not_finished();
-  const purgatory: Record<string, number> = plan.purgatory
-    ? { purgatory_size: await commands.llen(topology.key(plan.purgatory)) }
-    : {};
-  return {
-    state: report.state,
-    started_at: report.startedAt ?? null,
-    finished_at: report.finishedAt,
-    running_time: report.runningTime ?? null,
-    stop_reason: report.stopReason ?? null,
-    ...Object.fromEntries(Object.entries(report.counts).map(([name, count]) => [name, Number(count)])),
-    ...purgatory,
-  };
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
+import { liveRoutes } from "../../jobs/live-routes.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import type { Route } from "../../kernel/route.ts";
-import { type ReportKey, readReport } from "../../mechanisms/run-report/index.ts";
 import { TOUCH_CHANNELS } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
@@ -14,21 +14,11 @@ const Time = z.number().nullable();
 const QueueInfo = z.object({ length: Count, oldest_queued_at: Time, purgatory_length: Count });
 const NO_STORE = { "cache-control": "no-store" };
 
-function live<T extends z.ZodType>(
-  path: string,
-  summary: string,
-  answer: T,
-  read: (ctx: Context) => Promise<z.input<T>>,
-): Route<Context> {
-  return route({
-    method: "GET",
-    path: `/api/1/admin/touch/${path}`,
-    access: "admin",
-    summary,
-    responses: { 200: answer },
-    handle: async (ctx) => ({ status: 200, body: await read(ctx), headers: NO_STORE }),
-  });
-}
+const { live, lastRun } = liveRoutes({
+  root: "/api/1/admin/touch",
+  unit: "milliseconds",
+  neverFinished: () => errors.touch_run_not_finished(),
+});
 
 async function queueInfo(
   { redis: { commands, topology } }: Context,
@@ -50,27 +40,6 @@ function queuedAt(raw: string | null): number | null {
   } catch {
     return null;
   }
-}
-
-const LastRun = z
-  .record(z.string(), z.union([z.number(), z.string(), z.null()]))
-  .meta({ description: "When it ran, why it stopped, and what it counted" });
-
-function lastRun(path: string, job: string, report: ReportKey, lock?: KeyName<"string">): Route<Context> {
-  return live(path, `What the last run of ${job} did`, LastRun, async (ctx) => {
-    const { commands, topology } = ctx.redis;
-    const locked = lock !== undefined && (await commands.exists(topology.key(lock))) === 1;
-    const { state, startedAt, finishedAt, runningTime, stopReason, counts } = await readReport(ctx, report, { locked });
-    if (finishedAt === undefined) throw errors.touch_run_not_finished();
-    return {
-      state,
-      started_at: startedAt ?? null,
-      finished_at: finishedAt,
-      running_time: (runningTime ?? 0) * 1000,
-      stop_reason: stopReason ?? null,
-      ...Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, Number(value)])),
-    };
-  });
 }
 
 const PageWish = z.object({
@@ -119,9 +88,9 @@ export const adminRoutes: readonly Route<Context>[] = [
       return { length, oldest_score: score === undefined ? null : Number(score) };
     },
   ),
-  lastRun("last_send_job", "sending touches", keys.sendReport, keys.sendLock()),
-  lastRun("last_log_job", "writing rows about touches", keys.logReport, keys.logLock()),
-  lastRun("last_stale_detection_job", "finding touches without an end", keys.staleReport),
+  lastRun("last_send_job", "sending touches", { report: keys.sendReport, lock: keys.sendLock() }),
+  lastRun("last_log_job", "writing rows about touches", { report: keys.logReport, lock: keys.logLock() }),
+  lastRun("last_stale_detection_job", "finding touches without an end", { report: keys.staleReport }),
   history(
     "touches",
     "The touches that reached a person, the newest first",
