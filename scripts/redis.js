@@ -71,7 +71,7 @@ const WAYS_OUT = `There are two ways out:
 export async function prepareRedis() {
   const found = findOnPath(SERVERS);
   if (found) return checked(found);
-  await install();
+  await install({ what: "redis-server", packagesOf: (manager) => manager.packages, waysOut: WAYS_OUT });
   const installed = findOnPath(SERVERS);
   if (!installed) throw new StepFailed(`Redis was installed, but no redis-server is on PATH.\n${WAYS_OUT}`);
   return checked(installed);
@@ -84,9 +84,10 @@ async function checked(path) {
   return version ? `${path}, version ${version.join(".")}` : path;
 }
 
-async function install() {
+/** Installs one program with the system's package manager, under the first of its names that is known there. */
+export async function install({ what, packagesOf, waysOut }) {
   const manager = MANAGERS.find(({ program }) => findOnPath([program]));
-  if (!manager) throw new StepFailed(`No redis-server is on PATH, and no known package manager is here.\n${WAYS_OUT}`);
+  if (!manager) throw new StepFailed(`No ${what} is on PATH, and no known package manager is here.\n${waysOut}`);
   const isRoot = process.getuid?.() === 0;
   const hasSudo =
     !isRoot &&
@@ -97,16 +98,16 @@ async function install() {
   const prefix = elevation({ manager, isRoot, hasSudo });
   if (!prefix)
     throw new StepFailed(
-      `No redis-server is on PATH, and installing it with ${manager.program} needs root or a sudo without password.\n${WAYS_OUT}`,
+      `No ${what} is on PATH, and installing it with ${manager.program} needs root or a sudo without password.\n${waysOut}`,
     );
-  say(`  no redis-server on PATH: installing it with ${[...prefix, manager.program].join(" ")}`);
+  say(`  no ${what} on PATH: installing it with ${[...prefix, manager.program].join(" ")}`);
   const call = (args) => {
     const [command, ...rest] = [...prefix, "env", ...(manager.environment ?? []), manager.program, ...args];
     return run(command, rest, { cwd: root });
   };
   const tryAll = async () => {
     let last;
-    for (const name of manager.packages)
+    for (const name of packagesOf(manager))
       try {
         await call(manager.install(name));
         return undefined;
@@ -121,7 +122,7 @@ async function install() {
     failed = await tryAll();
   }
   if (failed)
-    throw new StepFailed(`Redis could not be installed with ${manager.program}.\n${WAYS_OUT}`, {
+    throw new StepFailed(`${what} could not be installed with ${manager.program}.\n${waysOut}`, {
       output: failed.output,
     });
 }

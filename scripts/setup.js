@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { buildPages } from "./pages.js";
 import { bringsOwnRedis, prepareRedis } from "./redis.js";
 import { root, run, StepFailed, step } from "./steps.js";
 
@@ -110,6 +111,7 @@ function sources() {
 }
 
 const dist = join(root, "dist");
+export const pages = join(dist, "dashboard");
 const stamp = join(dist, ".fingerprint");
 
 export function buildIsCurrent() {
@@ -144,6 +146,8 @@ export async function compile() {
     rmSync(join(draft, ".tsbuildinfo"), { force: true });
     copyAssets(join(root, "src"), draft);
     writeFileSync(join(draft, ".fingerprint"), print);
+    // The web pages are built by themselves and stay as they are.
+    if (existsSync(pages)) renameSync(pages, join(draft, "dashboard"));
     rmSync(dist, { recursive: true, force: true });
     renameSync(draft, dist);
   } finally {
@@ -151,8 +155,10 @@ export async function compile() {
   }
 }
 
+/** What the sources compile to, and the web pages beside it. */
 export async function build() {
   if (!buildIsCurrent()) await step("Building", compile);
+  await buildPages();
 }
 
 /** Everything that `npm start` needs before Carillon can run. */

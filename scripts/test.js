@@ -3,7 +3,9 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { prepareChromium } from "./chromium.js";
 import { checkCoverage } from "./keyspace-coverage.js";
+import { buildPages } from "./pages.js";
 import { compile, installPackages, setUp } from "./setup.js";
 import { explain, root, run, runAloud, say, step } from "./steps.js";
 import { countTests } from "./tally.js";
@@ -51,10 +53,14 @@ try {
   if (filter.length === 0) {
     // The benchmarks are type-checked too, and their peers have types of their own.
     await installPackages(join(root, "bench"), "the benchmarks' packages");
+    await installPackages(join(root, "dashboard"), "the dashboard's packages");
     await check("Types", () => node("node_modules/typescript/bin/tsc", "-p", "."));
+    await check("Types of the dashboard", () => node("node_modules/typescript/bin/tsc", "-p", "dashboard"));
     await check("Lint and format", () => node("node_modules/@biomejs/biome/bin/biome", "check", "."));
   }
   await check("Build", compile);
+  await check("Build of the dashboard", buildPages);
+  if (filter.length === 0) await step("Looking for Chromium", prepareChromium);
   const { passed, failed, remarks } = await runTests(folder);
   tally.passed += passed;
   tally.failed += failed;

@@ -1,0 +1,87 @@
+import { useQueries } from "@tanstack/react-query";
+import { now } from "../app/clock.ts";
+import type { ChartRow } from "../parts/chart-card.tsx";
+import { carillon } from "./carillon.ts";
+import { CALM, keyOf, LIVE, type Read } from "./reads.ts";
+import { useStatisticsTimezone } from "./session.ts";
+
+const PARTIAL = "/api/1/admin/stats/{family}/partial";
+const RANGE = "/api/1/admin/stats/{family}/range";
+
+type Counts = Readonly<Record<string, unknown>>;
+
+/** A sum over the events of one day. */
+export function countOf(counts: Counts | undefined, ...events: readonly string[]): number {
+  return events.reduce((sum, event) => sum + Number(counts?.[event] ?? 0), 0);
+}
+
+/** `2026-11-16` so many days ago, in a timezone. */
+export function dateIn(timezone: string, daysAgo = 0): string {
+  const date = new Date((now() - daysAgo * 86_400) * 1000);
+  return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(date);
+}
+
+export interface Today<F extends string> {
+  readonly today: Readonly<Record<F, Counts | undefined>>;
+  readonly reads: readonly Read<unknown>[];
+}
+
+/** What several families of statistics have counted today, live. */
+export function useToday<const F extends string>(families: readonly F[]): Today<F> {
+  const reads = useQueries({
+    queries: families.map((family) => ({
+      queryKey: keyOf(PARTIAL, { path: { family } }),
+      queryFn: ({ signal }: { signal: AbortSignal }) => carillon.get(PARTIAL, { path: { family }, signal }),
+      refetchInterval: LIVE * 1000,
+    })),
+  });
+  const today = Object.fromEntries(families.map((family, index) => [family, reads[index]?.data?.today]));
+  return { today: today as Today<F>["today"], reads };
+}
+
+export interface Days<F extends string> {
+  /** Days, oldest first, today last; undefined until all families are there. */
+  readonly labels: readonly string[] | undefined;
+  /** A number a day: the sum of these events of a family. */
+  readonly series: (family: F, ...events: readonly string[]) => readonly number[];
+  readonly read: Pick<Read<unknown>, "error" | "refetch">;
+}
+
+/** Several families of statistics over the days past, today included. */
+export function useDays<const F extends string>(families: readonly F[], days = 90): Days<F> {
+  const timezone = useStatisticsTimezone();
+  const query = { from: dateIn(timezone, days - 1), to: dateIn(timezone) };
+  const reads = useQueries({
+    queries: families.map((family) => ({
+      queryKey: keyOf(RANGE, { path: { family }, query }),
+      queryFn: ({ signal }: { signal: AbortSignal }) => carillon.get(RANGE, { path: { family }, query, signal }),
+      refetchInterval: CALM * 1000,
+    })),
+  });
+  const failed = reads.find(({ error }) => error !== null);
+  const isWhole = reads.every(({ data }) => data !== undefined);
+  return {
+    labels: isWhole ? reads[0]?.data?.labels : undefined,
+    series: (family, ...events) => {
+      const chart = reads[families.indexOf(family)]?.data;
+      return (chart?.labels ?? []).map((_, day) =>
+        events.reduce((sum, event) => sum + Number((chart?.[event] as readonly number[] | undefined)?.[day] ?? 0), 0),
+      );
+    },
+    read: {
+      error: failed?.error ?? null,
+      refetch: (failed ?? reads[0]!).refetch as Read<unknown>["refetch"],
+    },
+  };
+}
+
+/** Series of numbers as rows of a chart. */
+export function rowsOf(
+  labels: readonly string[] | undefined,
+  columns: Readonly<Record<string, readonly number[]>>,
+): readonly ChartRow[] | undefined {
+  return labels?.map((label, day) => ({
+    label,
+    ...Object.fromEntries(Object.entries(columns).map(([name, numbers]) => [name, numbers[day] ?? 0])),
+  }));
+}

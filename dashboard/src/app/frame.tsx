@@ -1,0 +1,130 @@
+import {
+  ActionIcon,
+  AppShell,
+  Burger,
+  Group,
+  ScrollArea,
+  Tooltip,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { Suspense, useEffect } from "react";
+import { signOut, useSession } from "../api/session.ts";
+import { ErrorState, LoadingState } from "../parts/states.tsx";
+import { Bell } from "./brand.tsx";
+import styles from "./frame.module.css";
+import { NAVIGATION } from "./navigation.ts";
+import { SignInCard, Welcome } from "./sign-in.tsx";
+
+/** What stands around every page: the menu, which is a drawer on phones, and who is signed in. */
+export function Frame() {
+  const session = useSession();
+  const [isOpen, drawer] = useDisclosure(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: going somewhere closes the drawer
+  useEffect(() => drawer.close(), [path]);
+  if (session.isPending) return <Welcome />;
+  if (!session.data) return <SignInCard error={session.error} />;
+  return (
+    <AppShell
+      layout="alt"
+      header={{ height: { base: 56, md: 0 } }}
+      navbar={{ width: 236, breakpoint: "md", collapsed: { mobile: !isOpen } }}
+      padding={{ base: "md", md: "xl" }}
+    >
+      <a className="skip-link" href="#content">
+        Skip to the page
+      </a>
+      <AppShell.Header hiddenFrom="md" className={styles.header}>
+        <Group h="100%" px="md" gap="sm">
+          <Burger opened={isOpen} onClick={drawer.toggle} size="sm" aria-label="Menu" aria-expanded={isOpen} />
+          <Brand />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className={styles.navbar} aria-label="Main">
+        <AppShell.Section px="lg" pt="lg" pb="xs">
+          <Group justify="space-between">
+            <Brand />
+            <Burger opened onClick={drawer.close} size="sm" hiddenFrom="md" aria-label="Close the menu" />
+          </Group>
+        </AppShell.Section>
+        <AppShell.Section grow component={ScrollArea} px="sm">
+          <Menu path={path} />
+        </AppShell.Section>
+        <AppShell.Section px="md" py="sm">
+          <Group gap="xs">
+            <ColorSchemeButton />
+            <Tooltip label="Sign out">
+              <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => void signOut()}>
+                <IconLogout size={19} />
+              </ActionIcon>
+            </Tooltip>
+          </Group>
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1} className={styles.main}>
+        <Suspense fallback={<LoadingState />}>
+          <Outlet />
+        </Suspense>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Brand() {
+  return (
+    <Link to="/" className={styles.brand}>
+      <Bell />
+      Carillon
+    </Link>
+  );
+}
+
+function Menu({ path }: { readonly path: string }) {
+  const here = path.replace(/^\/admin/, "") || "/";
+  return NAVIGATION.map(({ label, places }) => (
+    <section key={label} aria-label={label}>
+      <div className={styles.group}>{label}</div>
+      <ul className={styles.list}>
+        {places.map((place) => {
+          const isHere = place.path === "/" ? here === "/" : here === place.path || here.startsWith(`${place.path}/`);
+          return (
+            <li key={place.path}>
+              <Link to={place.path} className={styles.place} aria-current={isHere ? "page" : undefined}>
+                <place.icon size={18} stroke={1.7} aria-hidden />
+                {place.label}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  ));
+}
+
+function ColorSchemeButton() {
+  const { setColorScheme } = useMantineColorScheme();
+  const isDark = useComputedColorScheme("light") === "dark";
+  const label = isDark ? "Light colours" : "Dark colours";
+  return (
+    <Tooltip label={label}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="lg"
+        aria-label={label}
+        onClick={() => setColorScheme(isDark ? "light" : "dark")}
+      >
+        {isDark ? <IconSun size={19} /> : <IconMoon size={19} />}
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+/** A page whose script could not be loaded, or that broke while it was drawn. */
+export function BrokenPage({ error }: { readonly error: Error }) {
+  return <ErrorState error={error} retry={() => location.reload()} />;
+}

@@ -1,0 +1,94 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { type Answer, useChange, useRead } from "../../api/index.ts";
+import { DataTable, Duration, EmptyState, JsonView, Panel, StateBadge, Time } from "../../parts/index.ts";
+import { JobName } from "./running-jobs.tsx";
+import { scheduleText } from "./schedule-text.ts";
+
+type Report = Answer<"get", "/api/1/admin/jobs/reports">["items"][number];
+
+export function RecurringJobs() {
+  const schedule = useRead("/api/1/admin/jobs/recurring", undefined, { every: 5 });
+  const reports = useRead("/api/1/admin/jobs/reports", undefined, { every: 5 });
+  const run = useChange("post", "/api/1/admin/jobs/recurring/{digest}/run", {
+    done: ({ queued }) => (queued ? "It runs next" : "It was waiting to run already"),
+    refreshes: ["/api/1/admin/jobs"],
+  });
+  const reportOf = new Map(reports.data?.items.map((report) => [report.runner, report]));
+  const description =
+    schedule.data?.current === false
+      ? "The workers run another version of the schedule than this server; the one shown is this server's."
+      : "What runs by itself, how its last run went, and when it runs next";
+  return (
+    <Panel title="Schedule" description={description}>
+      <DataTable
+        caption="Recurring jobs"
+        rows={schedule.data?.items}
+        read={schedule}
+        keyOf={({ digest }) => digest}
+        expect={10}
+        empty={<EmptyState title="Nothing recurs" />}
+        columns={[
+          { title: "Job", cell: ({ name, doc }) => <JobName name={name} doc={doc} />, sortBy: ({ name }) => name },
+          { title: "Runs", cell: ({ schedule: plan }) => scheduleText(plan) },
+          { title: "Last run", cell: ({ name }) => <LastRun report={reportOf.get(name)} /> },
+          {
+            title: "Next",
+            align: "right",
+            sortBy: ({ next_run_at }) => next_run_at ?? Number.POSITIVE_INFINITY,
+            cell: ({ next_run_at, overdue_by }) =>
+              overdue_by > 60 ? <StateBadge state="overdue" /> : <Time at={next_run_at} never="not scheduled" />,
+          },
+          {
+            title: "Run it",
+            isActions: true,
+            cell: ({ digest, name }) => (
+              <Button
+                size="xs"
+                variant="default"
+                leftSection={<IconPlayerPlay size={14} aria-hidden />}
+                aria-label={`Run ${name} now`}
+                loading={run.isPending && run.variables?.path.digest === digest}
+                onClick={() => run.mutate({ path: { digest } })}
+              >
+                Run now
+              </Button>
+            ),
+          },
+        ]}
+        detail={({ name, kwargs, next_times }) => {
+          const report = reportOf.get(name);
+          return (
+            <Stack gap="sm">
+              <Text size="sm" component="div">
+                After the next:{" "}
+                {next_times.map((at, index) => (
+                  <span key={at}>
+                    {index > 0 && ", "}
+                    <Time at={at} as="moment" />
+                  </span>
+                ))}
+              </Text>
+              {report && <JsonView value={{ stop_reason: report.stop_reason, ...report.counts }} />}
+              {Object.keys(kwargs).length > 0 && <JsonView value={kwargs} />}
+            </Stack>
+          );
+        }}
+      />
+    </Panel>
+  );
+}
+
+function LastRun({ report }: { readonly report: Report | undefined }) {
+  if (!report) return <Text size="sm">keeps no report</Text>;
+  return (
+    <Stack gap={3} align="flex-start">
+      <StateBadge state={report.state} label={report.state === "last_failed" ? "failed" : report.state} />
+      {report.finished_at !== null && (
+        <Group gap={5} fz="xs" c="dimmed">
+          <Time at={report.finished_at} />, took <Duration seconds={report.running_time} />
+        </Group>
+      )}
+    </Stack>
+  );
+}

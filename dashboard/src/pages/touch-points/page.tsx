@@ -1,0 +1,10 @@
+import { EmptyState, PageHeader } from "../../parts/index.ts";
+
+export function Page() {
+  return (
+    <>
+      <PageHeader title="Touch points" />
+      <EmptyState title="Nothing here yet">This page is on its way.</EmptyState>
+    </>
+  );
+}

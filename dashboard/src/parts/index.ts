@@ -1,0 +1,10 @@
+export { ChartCard, type ChartSeries } from "./chart-card.tsx";
+export { ConfirmButton } from "./confirm-button.tsx";
+export { type Column, DataTable } from "./data-table.tsx";
+export { Ago, Duration, durationText, Num, numberText, Time } from "./figures.tsx";
+export { JsonView } from "./json-view.tsx";
+export { LiveIndicator } from "./live-indicator.tsx";
+export { PageHeader, Panel } from "./page-header.tsx";
+export { StatTile } from "./stat-tile.tsx";
+export { StateBadge, toneOf } from "./state-badge.tsx";
+export { EmptyState, ErrorState, LoadingState } from "./states.tsx";

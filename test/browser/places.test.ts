@@ -1,0 +1,89 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { livingHouse } from "./living-house.ts";
+import { PLACES } from "./places.ts";
+import { openStage, type Stage, type Visit } from "./stage.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let stage: Stage;
+/** One visit each for all pages, so that what they share is loaded once. */
+let desk: Visit;
+let phone: Visit;
+beforeAll(async () => {
+  stage = await openStage();
+  await livingHouse(stage.house);
+  desk = await stage.visit({ width: 1280 });
+  phone = await stage.visit({ width: 390, height: 844, colorScheme: "dark" });
+}, 180_000);
+afterAll(() => stage?.close());
+
+// What runs in the page is text: the sources of Node know no document.
+const scrollsSideways = (page: Page) =>
+  page.evaluate<boolean>("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** What keeps people out, as an automatic check sees it: serious and critical findings only. */
+async function barriers(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, so that the policy of the page need not allow it.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<{ violations: Finding[] }>("axe.run({ resultTypes: ['violations'] })");
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
+test.each(PLACES)("the page $path has no faults, barriers or sideways scroll on desks and phones", async (place) => {
+  for (const { page, open, takeFaults } of [desk, phone]) {
+    await open(place.path);
+    await page.getByRole("heading", { level: 1, name: place.title, exact: true }).waitFor();
+    expect(await page.title()).toBe(`${place.title} · Carillon`);
+    expect(await scrollsSideways(page)).toBe(false);
+    expect(await barriers(page)).toEqual([]);
+    expect(takeFaults()).toEqual([]);
+  }
+});
+
+test("the first page needs less than 300 KB of compressed script, charts included", async () => {
+  const { page, open, context } = await stage.visit();
+  await open("/");
+  await page.locator(".recharts-surface").first().waitFor();
+  const bytes = await page.evaluate<number>(
+    "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)",
+  );
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes).toBeLessThan(300_000);
+  await context.close();
+});
+
+test("the menu of a phone is a drawer that keyboard and finger open, and that closes when one goes somewhere", async () => {
+  const { page, open, context, takeFaults } = await stage.visit({ width: 390, height: 844 });
+  await open("/");
+  const jobs = page.getByRole("link", { name: "Jobs", exact: true });
+  expect(await jobs.isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Menu" }).press("Enter");
+  await jobs.click();
+  await page.getByRole("heading", { level: 1, name: "Jobs" }).waitFor();
+  await jobs.waitFor({ state: "hidden" });
+  expect(takeFaults()).toEqual([]);
+  await context.close();
+});
+
+test("whoever chooses dark colours keeps them after a reload, without a flash of light", async () => {
+  const { page, open, context } = await stage.visit({ colorScheme: "light" });
+  await open("/");
+  await page.getByRole("button", { name: "Dark colours" }).click();
+  const scheme = () => page.evaluate<string>("document.documentElement.getAttribute('data-mantine-color-scheme')");
+  expect(await scheme()).toBe("dark");
+  await page.reload({ waitUntil: "commit" });
+  await page.locator("body").waitFor({ state: "attached" });
+  expect(await scheme()).toBe("dark");
+  await context.close();
+});

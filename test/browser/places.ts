@@ -1,0 +1,20 @@
+/** Every page of the dashboard by its address and heading; each is looked at in both widths and checked for barriers. */
+export const PLACES = [
+  { path: "/", title: "Overview" },
+  { path: "/jobs", title: "Jobs" },
+  { path: "/jobs?tab=recurring", title: "Jobs" },
+  { path: "/jobs?tab=failed", title: "Jobs" },
+  { path: "/jobs?tab=delayed", title: "Jobs" },
+  { path: "/jobs?tab=locks", title: "Jobs" },
+  { path: "/alerts", title: "Alerts" },
+  { path: "/push", title: "Push" },
+  { path: "/sms", title: "SMS" },
+  { path: "/email", title: "Email" },
+  { path: "/templates", title: "Templates" },
+  { path: "/touch-points", title: "Touch points" },
+  { path: "/links", title: "Links" },
+  { path: "/reminders", title: "Reminders" },
+  { path: "/people", title: "People" },
+  { path: "/keyspace", title: "Keyspace" },
+  { path: "/settings", title: "Settings" },
+] as const;
