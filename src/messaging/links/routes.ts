@@ -80,11 +80,9 @@ async function byForm(
   try {
     return unsubscribePage(ctx, code, { kind: await act({ code, email: email.data }), email: email.data });
   } catch (error) {
-    const known = [errors.invalid_code, errors.email_mismatch, errors.too_many_uses].some((each) =>
-      each.matches(error),
-    );
+    if (errors.invalid_code.matches(error)) return nowherePage(ctx, errors.invalid_code().status);
+    const known = [errors.email_mismatch, errors.too_many_uses].some((each) => each.matches(error));
     if (!known || !(error instanceof CarillonError)) throw error;
-    if (errors.invalid_code.matches(error)) return nowherePage(ctx, error.status);
     return refuse(error.status, error.message, error.retryAfter);
   }
 }

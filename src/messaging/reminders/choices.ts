@@ -1,11 +1,12 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
-import { applyDeltas, stageDeltas, statsOf } from "../../mechanisms/dated-counters/index.ts";
-import { errors as userErrors } from "../../people/users/service.ts";
+import { applyDeltas, type Stats, stageDeltas, statsOf } from "../../mechanisms/dated-counters/index.ts";
+import { changeTimezone, notificationPreferenceChanged, errors as userErrors } from "../../people/users/service.ts";
 import type { Channel } from "../contacts/service.ts";
 import type { TouchChannel } from "../touch/service.ts";
 import { errors } from "./errors.ts";
+import { preferenceOf } from "./preferences.ts";
 import { type Added, choicesOf, type ReminderSql, type Removed, reconcile } from "./registrations.ts";
 import type { ReminderTables } from "./tables.ts";
 import { type Choice, daysOf, REMINDER_CHANNELS, type TimeRange, type WEEKDAYS, windowOf } from "./window.ts";
@@ -17,7 +18,7 @@ async function change<T>(
   ctx: ChoiceContext,
   sub: string,
   reasons: { readonly ifAdded: Added; readonly ifRemoved: Removed },
-  work: (tx: ReminderSql, userId: number) => Promise<T>,
+  work: (tx: ReminderSql, userId: number, stats: Stats) => Promise<T>,
 ): Promise<T> {
   const { result, staged } = await ctx.sql
     .tables<ReminderTables>()
@@ -27,8 +28,8 @@ async function change<T>(
         select id from users where sub = ${sub} for no key update`.execute(tx);
       if (!rows[0]) throw userErrors.user_not_found();
       const userId = rows[0].id;
-      const done = await work(tx as unknown as ReminderSql, userId);
       const stats = statsOf(ctx);
+      const done = await work(tx as unknown as ReminderSql, userId, stats);
       // What one channel does without a choice of its own follows the others.
       const wishes = REMINDER_CHANNELS.map((channel) => ({ userId, channel, ...reasons }));
       await reconcile(tx as unknown as ReminderSql, ctx, wishes, stats);
@@ -46,40 +47,47 @@ export interface NewChoice extends Choice {
   readonly technique?: string | undefined;
 }
 
+const GUESSED = /-guessed$/;
+
 /** Keeps when somebody wants to hear from us on some channels, and where they are. */
 export async function choose(ctx: ChoiceContext, sub: string, choice: NewChoice): Promise<void> {
   const reasons = { ifAdded: "update_notification_time", ifRemoved: "update_notification_time" } as const;
-  await change(ctx, sub, reasons, async (tx, userId) => {
-    if (choice.timezone !== undefined)
-      await sql`update users set timezone = ${choice.timezone} where id = ${userId}
-        and timezone is distinct from ${choice.timezone}`.execute(tx);
-    const reason = { source: "user", technique: choice.technique ?? null };
-    await store(tx, ctx, userId, choice.channels, choice, reason);
+  await change(ctx, sub, reasons, async (tx, userId, stats) => {
+    const { timezone, technique } = choice;
+    if (timezone !== undefined) {
+      const style = technique?.replace(GUESSED, "");
+      const source = { source: "update_notification_time", style, guessed: style !== technique };
+      await changeTimezone(tx as unknown as Kysely<never>, ctx, userId, timezone, source);
+    }
+    await store(tx, ctx, userId, choice.channels, choice, { source: "user", technique: technique ?? null }, stats);
   });
 }
 
 /** Ends a reminder: its channel is chosen for no day. */
 export async function endReminder(ctx: ChoiceContext, sub: string, uid: string): Promise<void> {
-  await change(ctx, sub, { ifAdded: "update_notification_time", ifRemoved: "user" }, async (tx, userId) => {
+  await change(ctx, sub, { ifAdded: "update_notification_time", ifRemoved: "user" }, async (tx, userId, stats) => {
     const { rows } = await sql<{ channel: TouchChannel }>`
       select channel from user_daily_reminders where uid = ${uid} and user_id = ${userId}`.execute(tx);
     const channel = rows[0]?.channel;
     if (!channel) throw errors.reminder_not_found();
     const held = (await choicesOf(tx, [userId])).get(userId)?.[channel];
     const range: TimeRange = held?.range ?? { type: "preset", preset: "unspecified" };
-    await store(tx, ctx, userId, [channel], { mask: 0, range }, { source: "user", unsubscribed: true });
+    await store(tx, ctx, userId, [channel], { mask: 0, range }, { source: "user", unsubscribed: true }, stats);
   });
 }
 
 async function store(
   tx: ReminderSql,
-  ctx: Pick<Context, "clock">,
+  ctx: Pick<Context, "clock" | "config">,
   userId: number,
   channels: readonly TouchChannel[],
   { mask, range }: Choice,
   reason: Readonly<Record<string, unknown>>,
+  stats: Stats,
 ): Promise<void> {
   const before = (await choicesOf(tx, [userId])).get(userId) ?? {};
+  if (channels.includes("sms"))
+    notificationPreferenceChanged(ctx, stats, preferenceOf(before.sms), preferenceOf({ mask, range }));
   const now = sql`to_timestamp(${ctx.clock.now()}::float8)`;
   const text = JSON.stringify(range);
   await sql`

@@ -1,7 +1,9 @@
 import { sql } from "kysely";
 import type { Context, JobContext } from "../../jobs/context.ts";
+import { correctPreferences, PREFERENCES, preferenceCounts } from "../../people/users/service.ts";
 import type { TouchChannel } from "../touch/service.ts";
 import { countKeys } from "./keys.ts";
+import { truePreferences } from "./preferences.ts";
 import type { ReminderTables } from "./tables.ts";
 import { REMINDER_CHANNELS } from "./window.ts";
 
@@ -29,27 +31,58 @@ async function trueCounts(ctx: Pick<Context, "sql">): Promise<ChannelCounts> {
   return counts;
 }
 
-/** Corrects counts that drifted, by the difference and not by the value, so that changes meanwhile stay counted. */
-export async function recheckCounts(ctx: JobContext): Promise<void> {
-  const { commands, topology } = ctx.redis;
+interface Drifting<Name extends string> {
+  readonly names: readonly Name[];
+  counted(): Promise<Readonly<Record<Name, number>>>;
+  actual(): Promise<Readonly<Record<Name, number>>>;
+  /** By the difference and not by the value, so that changes meanwhile stay counted. */
+  correct(drift: Readonly<Record<Name, number>>): Promise<void>;
+}
+
+/** What counts are wrong by, after it was corrected; nothing when they are right, or change too fast to tell. */
+async function corrected<Name extends string>(ctx: JobContext, plan: Drifting<Name>): Promise<string | undefined> {
   const until = ctx.clock.monotonic() + PATIENCE;
   let seen = "";
   let times = 0;
   while (ctx.clock.monotonic() < until && !ctx.shuttingDown()) {
-    const [counted, actual] = await Promise.all([readCounts(ctx), trueCounts(ctx)]);
-    const drift = REMINDER_CHANNELS.map((channel) => actual[channel] - counted[channel]);
-    if (drift.every((difference) => difference === 0)) return;
-    times = drift.join() === seen ? times + 1 : 1;
-    seen = drift.join();
+    const [counted, actual] = await Promise.all([plan.counted(), plan.actual()]);
+    const drift = Object.fromEntries(plan.names.map((name) => [name, actual[name] - counted[name]]));
+    if (plan.names.every((name) => drift[name] === 0)) return undefined;
+    const text = plan.names.flatMap((name) => (drift[name] === 0 ? [] : [`${name} ${drift[name]}`])).join(", ");
+    times = text === seen ? times + 1 : 1;
+    seen = text;
     if (times === LOOKS) {
-      for (const [at, channel] of REMINDER_CHANNELS.entries())
-        if (drift[at] !== 0) await commands.hincrby(topology.key(countKeys.counts()), channel, drift[at]!);
-      ctx.alerts.warning(
-        "daily_reminders:counts_drifted",
-        `counts of reminders were wrong by ${seen} and are corrected`,
-      );
-      return;
+      await plan.correct(drift as Record<Name, number>);
+      return seen;
     }
-    if (!(await ctx.sleep(PAUSE))) return;
+    if (!(await ctx.sleep(PAUSE))) return undefined;
   }
+  return undefined;
+}
+
+/** Corrects how many people get reminders, and how many want texts at which time of day, should that have drifted. */
+export async function recheckCounts(ctx: JobContext): Promise<void> {
+  const { commands, topology } = ctx.redis;
+  const reminders = await corrected(ctx, {
+    names: REMINDER_CHANNELS,
+    counted: () => readCounts(ctx),
+    actual: () => trueCounts(ctx),
+    async correct(drift) {
+      for (const channel of REMINDER_CHANNELS)
+        if (drift[channel] !== 0) await commands.hincrby(topology.key(countKeys.counts()), channel, drift[channel]);
+    },
+  });
+  if (reminders !== undefined)
+    ctx.alerts.warning(
+      "daily_reminders:counts_drifted",
+      `counts of reminders were wrong by ${reminders} and are corrected`,
+    );
+  const preferences = await corrected(ctx, {
+    names: PREFERENCES,
+    counted: () => preferenceCounts(ctx),
+    actual: () => truePreferences(ctx),
+    correct: (drift) => correctPreferences(ctx, drift),
+  });
+  if (preferences !== undefined)
+    ctx.log.warn({ drift: preferences }, "counts of when people want texts were wrong and are corrected");
 }

@@ -4,6 +4,7 @@ import { errors } from "./errors.ts";
 import { invariants } from "./invariants.ts";
 import { recurring, runners } from "./jobs.ts";
 import { countKeys, keys } from "./keys.ts";
+import { countLeavingUser, countNewUser } from "./preferences.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 import { stats } from "./stats.ts";
@@ -21,6 +22,7 @@ export const reminders = domain({
   recurring,
   routes,
   invariants,
+  onUserCreated: countNewUser,
   // Contact methods are removed first, and with them the reminders, counted; what is left goes by cascade.
-  onUserDeleting: async () => {},
+  onUserDeleting: countLeavingUser,
 });

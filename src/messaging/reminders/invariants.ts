@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays, openDaysAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { countKeys, keys, queuedReminder } from "./keys.ts";
-import { reminderStats } from "./stats.ts";
+import { registrationStats, reminderStats } from "./stats.ts";
 import type { ReminderTables } from "./tables.ts";
 import { REMINDER_CHANNELS } from "./window.ts";
 
@@ -71,7 +71,10 @@ export const invariants: readonly Invariant[] = [
         select channel, count(*)::float8 as count from user_daily_reminders group by channel`.execute(
         ctx.sql.tables<ReminderTables>(),
       );
-      const { rows: late } = await sql`select 1 from stat_deltas limit 1`.execute(ctx.sql.tables());
+      const { rows: late } =
+        await sql`select 1 from stat_deltas where family = ${registrationStats.family} limit 1`.execute(
+          ctx.sql.tables(),
+        );
       if (late.length > 0) return [];
       const counted = await ctx.redis.commands.hgetall(ctx.redis.topology.key(countKeys.counts()));
       const actual = new Map(rows.map(({ channel, count }) => [channel, count]));

@@ -32,8 +32,8 @@ export const recheck: Alone = defineRunner({
   name: "runners.daily_reminders.recheck_counts",
   category: 2,
   kwargs: NoKwargs,
-  doc: "Corrects the counts of people who get reminders, should they have drifted.",
-  timeout: 120,
+  doc: "Corrects the counts of people who get reminders and of when they want texts, should they have drifted.",
+  timeout: 240,
   run: recheckCounts,
 });
 

@@ -1,6 +1,8 @@
 import { domain } from "../../domain.ts";
 import { errors } from "./errors.ts";
-import { forgetUserKeys } from "./jobs.ts";
+import { invariants } from "./invariants.ts";
+import { recurring, runners } from "./jobs.ts";
+import { keys } from "./keys.ts";
 import { routes } from "./routes.ts";
 import type { UserHooks } from "./service.ts";
 import { migrations } from "./tables.ts";
@@ -9,9 +11,12 @@ import { migrations } from "./tables.ts";
 export function usersDomain(hooks: () => UserHooks) {
   return domain({
     name: "users",
+    keys: [keys],
     errors,
     migrations,
-    runners: [forgetUserKeys],
+    runners,
+    recurring,
     routes: routes(hooks),
+    invariants,
   });
 }

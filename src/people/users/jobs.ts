@@ -1,6 +1,10 @@
 import { z } from "zod";
+import { recurring as recur } from "../../jobs/recurring.ts";
 import { defineRunner } from "../../jobs/runner.ts";
 import type { KernelContext } from "../../kernel/context.ts";
+import { calendarOf, isoDate, rotate } from "../../mechanisms/dated-counters/index.ts";
+import { lockKeys } from "../../mechanisms/lock/index.ts";
+import { preferenceChanges } from "./preferences.ts";
 import type { UserTables } from "./tables.ts";
 
 /** Keys are removed one by one because they belong to different families, which a Cluster keeps apart. */
@@ -29,3 +33,28 @@ export const forgetUserKeys = defineRunner({
     if (!returned) await removeKeys(ctx, keys);
   },
 });
+
+/** One table has a row for each change of preference, which the common rotation of daily statistics does not know. */
+export const rotatePreferences = defineRunner({
+  name: "runners.users.rotate_preferences",
+  category: 2,
+  kwargs: z.strictObject({}),
+  doc: "Moves the finished days of how people changed when they want texts from Redis to SQL.",
+  async run(ctx) {
+    const lock = lockKeys.runnerLock({ runner: `stats.rotate:${preferenceChanges.name}` });
+    const { stop, dates } = await ctx.locks.withLock(lock, { kind: "owner", wait: "fail" }, () =>
+      rotate(ctx, preferenceChanges, { calendar: calendarOf(ctx), signal: ctx.signal }),
+    );
+    ctx.log.info({ stop_reason: stop, dates: dates.map(isoDate) }, "rotation of preferences ended");
+  },
+});
+
+export const runners = [forgetUserKeys, rotatePreferences];
+
+export const recurring = [
+  recur(
+    rotatePreferences,
+    {},
+    { hours: Array.from({ length: 22 }, (_, index) => index + 2), minutes: [0], seconds: [0] },
+  ),
+];

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
+import { calendarOf, isoDate, parseIsoDate } from "../../mechanisms/dated-counters/index.ts";
 import { errors } from "./errors.ts";
+import { PREFERENCES, preferenceCounts, preferenceHistory } from "./preferences.ts";
 import {
   createUser,
   deleteUser,
@@ -15,6 +17,11 @@ import {
   type UserHooks,
   updateUser,
 } from "./service.ts";
+import { timezoneLog } from "./timezone-log.ts";
+
+/** Days of changes that are shown unless asked otherwise, and at most. */
+const SPAN = 30;
+const LONGEST_SPAN = 731;
 
 const Sub = z
   .string()
@@ -141,8 +148,61 @@ export function routes(hooks: () => UserHooks): readonly Route<Context>[] {
       responses: { 200: Profile },
       handle: async (ctx, { caller, body }) => ({
         status: 200,
-        body: profile(await updateUser(ctx, caller.sub ?? "", body)),
+        body: profile(await updateUser(ctx, caller.sub ?? "", body, { source: "profile" })),
       }),
+    }),
+    route({
+      method: "GET",
+      path: "/api/1/admin/users/{sub}/timezone_log",
+      access: "admin",
+      summary: "Every change of where a user is, the newest first",
+      schemas: {
+        params: WithSub,
+        query: z.object({
+          before: z.coerce.number().int().optional().meta({ description: "`next` of the page before" }),
+          limit: z.coerce.number().int().min(1).max(100).default(50),
+        }),
+      },
+      responses: {
+        200: z.object({
+          items: z.array(
+            z.object({
+              uid: z.string(),
+              timezone: z.string().nullable(),
+              source: z.string(),
+              style: z.string().nullable(),
+              guessed: z.boolean(),
+              created_at: z.number(),
+            }),
+          ),
+          next: z.number().nullable(),
+        }),
+      },
+      handle: async (ctx, { params, query }) => ({ status: 200, body: await timezoneLog(ctx, params.sub, query) }),
+    }),
+    route({
+      method: "GET",
+      path: "/api/1/admin/user_notification_settings",
+      access: "admin",
+      summary: "When users want texts, and how they changed their minds",
+      description: "The counts are those of now; the changes are those of finished days, by default the last 30.",
+      schemas: { query: z.object({ from_date: z.iso.date().optional(), to_date: z.iso.date().optional() }) },
+      responses: {
+        200: z.object({
+          counts: z.record(z.enum(PREFERENCES), z.int()),
+          labels: z.array(z.string()),
+          transitions: z.record(z.string(), z.array(z.int())),
+        }),
+      },
+      async handle(ctx, { query }) {
+        const yesterday = calendarOf(ctx).unixDate(ctx.clock.now()) - 1;
+        const last = query.to_date === undefined ? undefined : parseIsoDate(query.to_date);
+        const to = Math.min(last ?? yesterday, yesterday);
+        const from = query.from_date === undefined ? to - SPAN + 1 : parseIsoDate(query.from_date);
+        const range = { from: isoDate(Math.max(from, to - LONGEST_SPAN)), to: isoDate(to) };
+        const [counts, history] = await Promise.all([preferenceCounts(ctx), preferenceHistory(ctx, range)]);
+        return { status: 200, body: { counts, ...history } };
+      },
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import { sql as raw, type Selectable, type Transaction } from "kysely";
+import { type Kysely, sql as raw, type Selectable, type Transaction } from "kysely";
 import type { Domain } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
@@ -7,12 +7,24 @@ import { errors } from "./errors.ts";
 import { forgetUserKeys, removeKeys } from "./jobs.ts";
 import { forgetStanding } from "./standing.ts";
 import type { Role, UserRow, UserTables } from "./tables.ts";
+import { changeTimezone, type TimezoneSource } from "./timezone-log.ts";
 import { uuidAt } from "./uuid.ts";
 
 export { errors } from "./errors.ts";
+export {
+  correctPreferences,
+  notificationPreferenceCame,
+  notificationPreferenceChanged,
+  notificationPreferenceWent,
+  PREFERENCES,
+  type Preference,
+  type PreferenceCounts,
+  preferenceCounts,
+} from "./preferences.ts";
 export { readStanding, type Standing } from "./standing.ts";
 export { ROLES, type Role } from "./tables.ts";
 export { isTimezone, Timezone } from "./timezone.ts";
+export { changeTimezone, type TimezoneSource } from "./timezone-log.ts";
 
 export type User = Selectable<UserRow>;
 
@@ -94,14 +106,21 @@ export async function listUsers(
 }
 
 /** A change of role also ends every token issued before it, so nobody keeps rights they no longer have. */
-export async function updateUser(ctx: Context, sub: string, changes: UserChanges): Promise<User> {
+export async function updateUser(
+  ctx: Context,
+  sub: string,
+  { timezone, ...changes }: UserChanges,
+  source: TimezoneSource = { source: "admin" },
+): Promise<User> {
   const user = await ctx.sql
     .tables<UserTables>()
     .transaction()
     .execute(async (tx) => {
       const before = await lockedUser(tx, sub);
       const roleChanges = changes.role !== undefined && changes.role !== before.role;
-      if (Object.keys(changes).length === 0) return before;
+      if (timezone !== undefined)
+        await changeTimezone(tx as unknown as Kysely<never>, ctx, before.id, timezone, source);
+      if (Object.keys(changes).length === 0) return timezone === undefined ? before : { ...before, timezone };
       return await tx
         .updateTable("users")
         .set({ ...changes, ...(roleChanges ? { tokens_valid_after: timestamp(ctx.clock.now()) } : {}) })

@@ -48,4 +48,31 @@ create index users_timezone on users (timezone);
 create index users_staff on users (role, uuid) where role <> 'user';
 `,
   },
+  {
+    number: 2,
+    name: "log timezones and store changes of preferences",
+    up: `
+create table user_timezone_log (
+  id bigint generated always as identity primary key,
+  uid text not null unique,
+  user_id bigint not null references users (id) on delete cascade,
+  timezone text,
+  source text not null,
+  style text,
+  guessed boolean not null,
+  created_at timestamptz not null
+);
+create index user_timezone_log_user on user_timezone_log (user_id, id);
+
+create table user_notification_setting_stats (
+  id bigint generated always as identity primary key,
+  retrieved_for date not null,
+  old_preference text not null,
+  new_preference text not null,
+  retrieved_at timestamptz not null,
+  total integer not null,
+  unique (retrieved_for, old_preference, new_preference)
+);
+`,
+  },
 ];

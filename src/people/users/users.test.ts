@@ -195,6 +195,22 @@ test("users read and change their own profile, but not their role", async () => 
   expect((await me("GET")).body).not.toContain('"id"');
 });
 
+test("every change of where somebody is, is written down with who brought it", async () => {
+  await admin("POST", "", { sub: "ada", timezone: "Europe/London" });
+  const token = (
+    await server.call("POST", "/api/1/admin/users/ada/access_token", { token: server.admin, body: {} })
+  ).json().access_token;
+  const own = (body: object) => server.call("PATCH", "/api/1/users/me", { token, body });
+  expect((await own({ timezone: "Asia/Tokyo" })).json().timezone).toBe("Asia/Tokyo");
+  expect((await own({ timezone: "Asia/Tokyo", given_name: "Ada" })).json()).toMatchObject({ given_name: "Ada" });
+  expect((await admin("PATCH", "/ada", { timezone: "Europe/Paris" })).json().timezone).toBe("Europe/Paris");
+  const first = (await admin("GET", "/ada/timezone_log?limit=1")).json();
+  expect(first.items).toMatchObject([{ timezone: "Europe/Paris", source: "admin", style: null, guessed: false }]);
+  const { items, next } = (await admin("GET", `/ada/timezone_log?before=${first.next}`)).json();
+  expect(items).toMatchObject([{ timezone: "Asia/Tokyo", source: "profile", created_at: server.ctx.clock.now() }]);
+  expect(next).toBeNull();
+});
+
 test("ids made later sort later and are version 7", () => {
   const ids = [1_772_000_000, 1_772_000_000.001, 1_772_000_001, 4_000_000_000].map(uuidAt);
   expect([...ids].sort()).toEqual(ids);
