@@ -55,10 +55,45 @@ export interface Routes {
         created_at: number;
       };
     };
+    /** Every change of where a user is, the newest first. */
+    "/api/1/admin/users/{sub}/timezone_log": {
+      path: {
+        /** The user's sub */
+        sub: string;
+      };
+      query?: {
+        /** `next` of the page before */
+        before?: number | undefined;
+        limit?: number | undefined;
+      };
+      answer: {
+        items: {
+          uid: string;
+          timezone: string | null;
+          source: string;
+          style: string | null;
+          guessed: boolean;
+          created_at: number;
+        }[];
+        next: number | null;
+      };
+    };
+    /** When users want texts, and how they changed their minds. The counts are those of now; the changes are those of finished days, by default the last 30. */
+    "/api/1/admin/user_notification_settings": {
+      query?: {
+        from_date?: string | undefined;
+        to_date?: string | undefined;
+      };
+      answer: {
+        counts: Record<"unset" | "text-any" | "text-morning" | "text-afternoon" | "text-evening", number>;
+        labels: string[];
+        transitions: Record<string, number[]>;
+      };
+    };
     /** Who is signed in here, and what a page needs to make changes. */
     "/api/1/admin/session": {
       answer: {
-        /** null for callers with a token instead of a cookie */
+        /** null when no browser is signed in by a cookie */
         session: {
           uid: string;
           label: string;
@@ -2527,7 +2562,7 @@ export interface Routes {
         token: string;
       };
       answer: {
-        /** null for callers with a token instead of a cookie */
+        /** null when no browser is signed in by a cookie */
         session: {
           uid: string;
           label: string;
@@ -3265,6 +3300,14 @@ export interface Routes {
     };
     /** Leave with the form behind the link of a mail. */
     "/l/{code}/unsubscribe": {
+      path: {
+        code: string;
+      };
+      body?: Blob | ArrayBuffer | string;
+      answer: unknown;
+    };
+    /** Take leaving back with the form behind the link of a mail. Lifts the wish alone; bounces and complaints stay. */
+    "/l/{code}/unsubscribe/undo": {
       path: {
         code: string;
       };
