@@ -12,9 +12,11 @@ const SCANNERS: readonly (readonly [rule: string, agent: RegExp])[] = [
 ];
 /** A browser says so when it fetches a page that nobody asked for yet. */
 const AHEAD = /\b(prefetch|prerender|preview|preconnect)\b/i;
+const PURPOSES = ["sec-purpose", "purpose", "x-purpose", "x-moz"] as const;
 const LONGEST_RULE = 60;
 /** Programs that were looked at lately, by the name they gave: there are few of them, and looking takes long. */
-const looked = new Map<string, string | undefined>();
+const looked = new Map<string, string>();
+const NO_RULE = "";
 const MOST_LOOKED = 5_000;
 /** No longer name is worth remembering. */
 const LONGEST_AGENT = 512;
@@ -25,16 +27,17 @@ const LONGEST_AGENT = 512;
  */
 export function robotRule(method: string, headers: IncomingHttpHeaders): string | undefined {
   if (method === "HEAD") return "head";
-  for (const name of ["sec-purpose", "purpose", "x-purpose", "x-moz"]) {
+  for (const name of PURPOSES) {
     const said = headers[name];
     if (typeof said === "string" && AHEAD.test(said)) return "ahead_of_time";
   }
   const agent = headers["user-agent"];
   if (agent === undefined || agent.trim() === "") return "no_agent";
-  if (looked.has(agent)) return looked.get(agent);
+  const known = looked.get(agent);
+  if (known !== undefined) return known === NO_RULE ? undefined : known;
   const rule = ruleOf(agent);
   if (looked.size >= MOST_LOOKED) looked.clear();
-  if (agent.length <= LONGEST_AGENT) looked.set(agent, rule);
+  if (agent.length <= LONGEST_AGENT) looked.set(agent, rule ?? NO_RULE);
   return rule;
 }
 

@@ -109,4 +109,17 @@ create index user_touch_link_clicks_user on user_touch_link_clicks (user_id);
 create index user_touch_link_clicks_visitor on user_touch_link_clicks (visitor_id);
 `,
   },
+  {
+    number: 2,
+    name: "index only clicks that have what is indexed",
+    // Most clicks have neither parent nor user nor visitor, and each index that names them costs every click.
+    up: `
+alter table user_touch_link_clicks drop constraint user_touch_link_clicks_parent_id_key;
+create unique index user_touch_link_clicks_parent on user_touch_link_clicks (parent_id) where parent_id is not null;
+drop index user_touch_link_clicks_user;
+create index user_touch_link_clicks_user on user_touch_link_clicks (user_id) where user_id is not null;
+drop index user_touch_link_clicks_visitor;
+create index user_touch_link_clicks_visitor on user_touch_link_clicks (visitor_id) where visitor_id is not null;
+`,
+  },
 ];

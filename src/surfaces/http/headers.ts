@@ -20,7 +20,7 @@ export function hasSaneHost(request: FastifyRequest): boolean {
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
 /** What every answer carries, names and values in turn. */
-export function commonHeaders(request: FastifyRequest): readonly string[] {
+export function commonHeaders(request: FastifyRequest): string[] {
   const headers = [
     "x-request-id",
     request.id,

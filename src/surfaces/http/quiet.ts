@@ -41,11 +41,12 @@ function mountOne(
 ): void {
   const allowed = new Set(ctx.config.get(settings.allowedOrigins));
   const fail = failureHandler(ctx);
-  const headersOf = (request: FastifyRequest) => [
-    ...commonHeaders(request),
-    ...originHeaders(allowed, request),
-    ...(draining() ? ["connection", "close"] : []),
-  ];
+  const headersOf = (request: FastifyRequest): readonly string[] => {
+    const headers = commonHeaders(request);
+    if (allowed.size > 0) headers.push(...originHeaders(allowed, request));
+    if (draining()) headers.push("connection", "close");
+    return headers;
+  };
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const headers = headersOf(request);
     for (let at = 0; at < headers.length; at += 2) reply.header(headers[at]!, headers[at + 1]);
@@ -100,18 +101,23 @@ function paramsCheck(route: Route<Context>): (params: unknown) => Error | undefi
 
 /** An answer names each header once: its own stand before those of every answer. */
 function write(reply: FastifyReply, answer: RouteReply, common: readonly string[]): void {
-  const own = answer.headers ?? {};
+  const own = answer.headers ?? NONE;
   const headers: string[] = [];
   for (const name in own) headers.push(name, own[name]!);
   for (let at = 0; at < common.length; at += 2)
     if (own[common[at]!] === undefined) headers.push(common[at]!, common[at + 1]!);
   const body = payloadOf(answer);
-  const isJson = typeof body === "object" && body !== null;
-  const payload = isJson ? JSON.stringify(body) : String(body ?? "");
-  if (isJson) headers.push("content-type", "application/json; charset=utf-8");
-  if (answer.status !== 204) headers.push("content-length", String(Buffer.byteLength(payload)));
   reply.hijack();
+  if (body === undefined || body === "") {
+    if (answer.status !== 204 && answer.status !== 304) headers.push("content-length", "0");
+    reply.raw.writeHead(answer.status, headers);
+    return void reply.raw.end();
+  }
+  const payload = typeof body === "string" ? body : JSON.stringify(body);
+  if (typeof body !== "string") headers.push("content-type", "application/json; charset=utf-8");
+  headers.push("content-length", String(Buffer.byteLength(payload)));
   reply.raw.writeHead(answer.status, headers);
-  if (payload === "") reply.raw.end();
-  else reply.raw.end(payload);
+  reply.raw.end(payload);
 }
+
+const NONE: NonNullable<RouteReply["headers"]> = {};
