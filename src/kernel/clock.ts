@@ -54,7 +54,7 @@ interface Sleeper {
 }
 
 /**
- * A clock that stands still until a test moves it. `advance` wakes sleepers in the order of their due times, and tells
+ * A clock that stands still until somebody moves it: a test, or the demo that lives a month in a minute. `advance` wakes sleepers in the order of their due times, and tells
  * each `onAdvance` listener how far time went, which is how Redis TTLs follow virtual time.
  */
 export class VirtualClock implements Clock {
@@ -79,6 +79,12 @@ export class VirtualClock implements Clock {
   /** How many are asleep on this clock right now: a fact that tests wait for before they advance. */
   get sleeping(): number {
     return this.#sleepers.length;
+  }
+
+  /** When the next of them wakes up, for whoever skips the time in which nothing happens. */
+  get nextDue(): number | undefined {
+    if (this.#sleepers.length === 0) return undefined;
+    return this.#now + Math.min(...this.#sleepers.map(({ due }) => due)) - this.#monotonic;
   }
 
   sleep(seconds: number, signal?: AbortSignal): Promise<boolean> {

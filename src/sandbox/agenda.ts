@@ -26,6 +26,11 @@ export class Agenda {
     return this.#stopping.signal;
   }
 
+  /** How many tasks have begun and not ended; those whose time is still ahead do not count. */
+  get atWork(): number {
+    return this.#threads.size;
+  }
+
   /** Runs `task` at that time, or as soon as the present answer is out. */
   at(time: number, thread: string, task: () => Promise<void> | void): void {
     const running = this.#reach(time).then((reached) => (reached ? this.#next(thread, task) : undefined));

@@ -71,6 +71,7 @@ export class Sandbox {
   /** The people at the other end. */
   readonly recipients: Recipients;
   readonly #house: { url: string };
+  readonly #agenda: Agenda;
   readonly #closing: () => Promise<void>;
 
   private constructor(
@@ -82,6 +83,7 @@ export class Sandbox {
     this.url = parts.url;
     this.smtpUrl = parts.smtpUrl;
     this.#house = house;
+    this.#agenda = later.agenda;
     this.expo = parts.expo;
     this.twilio = parts.twilio;
     this.ses = parts.ses;
@@ -154,6 +156,11 @@ export class Sandbox {
       for (const step of undo.reverse()) await step();
       throw error;
     }
+  }
+
+  /** Whether a callback or notification is under way right now. */
+  get isAtWork(): boolean {
+    return this.#agenda.atWork > 0;
   }
 
   get publicUrl(): string {

@@ -8,6 +8,7 @@ import { houseAnswersAt, sandboxAddress, standsIn } from "../infrastructure/sand
 import { type Context, JobQueue, jobSettings, RecurringSet, Worker } from "../jobs/index.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Config } from "../kernel/config.ts";
+import type { KernelContext } from "../kernel/context.ts";
 import { defineErrors } from "../kernel/errors.ts";
 import { Catalogue } from "../kernel/keyspace/index.ts";
 import type { Log } from "../kernel/log.ts";
@@ -124,52 +125,50 @@ export async function furnish(options: FurnishOptions): Promise<Furnished> {
     undo.push(() => subscriber.close());
 
     const { hostname } = instance;
-    const alerts = new AlertReporter({
-      log: options.log,
-      clock,
-      redis: redis.connection,
-      hostname,
-      alertWebhookUrl: config.get(alertSettings.alertWebhookUrl),
-      opsWebhookUrl: config.get(alertSettings.opsWebhookUrl),
-    });
-    // What was reported at the end should still arrive.
-    undo.push(() => alerts.settled());
-    const client = { clock, log: options.log, userAgent: `carillon/${version()}` };
-    const standIns = standsIn(config) ? sandboxClients(() => sandboxAddress(config), client) : {};
-    const metrics = new Metrics().withProcessMetrics();
-    const providers = await openProviders(
-      config,
-      { ...client, alerts, metrics, redis: redis.connection, dataDirectory: folders.root },
-      standIns,
-    );
-    undo.push(() => providers.close());
-    const surroundings = {
-      clock,
-      config,
-      log: options.log,
-      alerts,
-      metrics,
-      redis: redis.connection,
-      cacheRedis,
-      subscriber,
-      sql: database.sql,
-      hostname,
-      providers,
-    };
-    const jobs = new JobQueue(surroundings, {
-      runners: domains.flatMap((room) => room.runners ?? []),
-      recurring: new RecurringSet(
-        domains.flatMap((room) => room.recurring ?? []),
-        config.get(statisticsSettings.timezone),
-      ),
-    });
-    const declared = catalogue();
-    const ctx: Context = { ...surroundings, jobs, locks: new Locks(surroundings, declared), catalogue: declared };
+    const surrounding = { config, clock, log: options.log, redis: redis.connection, cacheRedis, sql: database.sql };
+    const { ctx, jobs, close: leave } = await surround({ ...surrounding, subscriber, hostname });
+    undo.push(leave);
     return { ctx, jobs, instance, redis, database, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+export type Surroundings = Omit<KernelContext, "alerts" | "metrics">;
+
+/** The context over engines that are open: what services, routes and jobs get. */
+export async function surround(engines: Surroundings) {
+  const { config, clock, log, redis } = engines;
+  const alerts = new AlertReporter({
+    log,
+    clock,
+    redis,
+    hostname: engines.hostname,
+    alertWebhookUrl: config.get(alertSettings.alertWebhookUrl),
+    opsWebhookUrl: config.get(alertSettings.opsWebhookUrl),
+  });
+  const client = { clock, log, userAgent: `carillon/${version()}` };
+  const standIns = standsIn(config) ? sandboxClients(() => sandboxAddress(config), client) : {};
+  const metrics = new Metrics().withProcessMetrics();
+  const dataDirectory = dataFolders(config).root;
+  const providers = await openProviders(config, { ...client, alerts, metrics, redis, dataDirectory }, standIns);
+  const surroundings = { ...engines, alerts, metrics, providers };
+  const jobs = new JobQueue(surroundings, {
+    runners: domains.flatMap((room) => room.runners ?? []),
+    recurring: new RecurringSet(
+      domains.flatMap((room) => room.recurring ?? []),
+      config.get(statisticsSettings.timezone),
+    ),
+  });
+  const declared = catalogue();
+  const ctx: Context = { ...surroundings, jobs, locks: new Locks(surroundings, declared), catalogue: declared };
+  const close = async () => {
+    await providers.close();
+    // What was reported at the end should still arrive.
+    await alerts.settled();
+  };
+  return { ctx, jobs, close };
 }
 
 export interface OpenOptions {

@@ -12,4 +12,5 @@ export { Callback, METHOD_OF, TOUCH_CHANNELS, type TouchChannel, TouchEntry } fr
 export { errors } from "./errors.ts";
 export { DAILY_REMINDER } from "./installed.ts";
 export type { TouchPoint } from "./point.ts";
+export { changePoint, createPoint, listPoints, type PointFields, pointsBySlug } from "./point-store.ts";
 export { settings as touchSettings } from "./settings.ts";
