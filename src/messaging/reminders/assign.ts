@@ -3,8 +3,8 @@ import type { JobContext } from "../../jobs/context.ts";
 import { calendarIn, calendarOf, Tally } from "../../mechanisms/dated-counters/index.ts";
 import { type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
 import { isTimezone } from "../../people/users/service.ts";
-import type { TouchChannel } from "../touch/service.ts";
-import { keys, queuedReminder } from "./keys.ts";
+import { TOUCH_CHANNELS, type TouchChannel } from "../touch/service.ts";
+import { keys } from "./keys.ts";
 import { assign, closeDate, openDate } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { reminderStats } from "./stats.ts";
@@ -221,29 +221,35 @@ class AssignRun {
   async #assign(date: number, zone: string, midnight: number, from: Cursor, rows: readonly Row[]): Promise<Cursor> {
     const ctx = this.#ctx;
     const late = this.#startedAt - ctx.config.get(settings.staleness);
-    const members = rows.map(({ uid }) => queuedReminder.encode({ uid, unix_date: date }));
+    // Written by hand in the order that the codec keeps: nothing in it comes from outside.
+    const members = rows.map(({ uid }) => JSON.stringify({ uid, unix_date: date }));
     const waits = await this.#waitingAmong(members);
-    const assigned: (string | number | Buffer)[] = [];
+    const assigned: (string | number)[] = [];
+    const sums = {
+      attempted: 0,
+      overdue: 0,
+      stale: { push: 0, sms: 0, email: 0 },
+      queued: { push: 0, sms: 0, email: 0 },
+    };
+    for (const [at, { channel, start, end }] of rows.entries()) {
+      if (waits[at]) continue;
+      const overdue = midnight + start < this.#startedAt;
+      sums.attempted += 1;
+      if (overdue) sums.overdue += 1;
+      if (overdue && midnight + end < late) {
+        sums.stale[channel] += 1;
+        continue;
+      }
+      sums.queued[channel] += 1;
+      assigned.push(this.#timeIn(midnight + start, midnight + end), members[at]!);
+    }
     const tally = new Tally(ctx);
     const block = tally.block((counting) => {
-      for (const [at, { channel, start, end }] of rows.entries()) {
-        if (waits[at]) continue;
-        const overdue = midnight + start < this.#startedAt;
-        const stale = overdue && midnight + end < late;
-        counting.incrOn(reminderStats, "attempted", date);
-        this.counts.attempted += 1;
-        if (overdue) {
-          counting.incrOn(reminderStats, "overdue", date);
-          this.counts.overdue += 1;
-        }
-        if (stale) {
-          counting.incrOn(reminderStats, "skipped_assigning_time", date, { extra: channel });
-          this.counts.stale += 1;
-          continue;
-        }
-        counting.incrOn(reminderStats, "time_assigned", date, { extra: channel });
-        this.counts[`${channel}_queued`] += 1;
-        assigned.push(this.#timeIn(midnight + start, midnight + end), members[at]!);
+      counting.incrOn(reminderStats, "attempted", date, { by: sums.attempted });
+      counting.incrOn(reminderStats, "overdue", date, { by: sums.overdue });
+      for (const extra of TOUCH_CHANNELS) {
+        counting.incrOn(reminderStats, "skipped_assigning_time", date, { extra, by: sums.stale[extra] });
+        counting.incrOn(reminderStats, "time_assigned", date, { extra, by: sums.queued[extra] });
       }
     });
     const last = rows.at(-1)!;
@@ -254,6 +260,12 @@ class AssignRun {
       [from.start, from.uid, next.start, next.uid, assigned.length / 2, ...assigned, ...block],
     );
     if (!moved) throw new Overtaken(`${zone} was gone through by somebody else`);
+    this.counts.attempted += sums.attempted;
+    this.counts.overdue += sums.overdue;
+    for (const channel of TOUCH_CHANNELS) {
+      this.counts.stale += sums.stale[channel];
+      this.counts[`${channel}_queued`] += sums.queued[channel];
+    }
     return next;
   }
 
@@ -261,7 +273,7 @@ class AssignRun {
    * Which of these have their time for this day already: of somebody who moved, or chose later hours. They keep it and
    * count once. Only this job gives times, so what has none now has none in a moment.
    */
-  async #waitingAmong(members: readonly (string | Buffer)[]): Promise<readonly boolean[]> {
+  async #waitingAmong(members: readonly string[]): Promise<readonly boolean[]> {
     const { commands, topology } = this.#ctx.redis;
     const [queued, sending] = await Promise.all(
       [keys.queued(), keys.sendPurgatory()].map((key) => commands.zmscore(topology.key(key), ...members)),

@@ -19,7 +19,7 @@ local count, items = tonumber(ARGV[5]), ARGV
 
 local held = redis.call('HMGET', progress, 'start_time', 'uid')
 if (held[1] or '') ~= from_start or (held[2] or '') ~= from_uid then return 0 end
-for at = 6, 5 + 2 * count, 2 do redis.call('ZADD', queued, 'NX', items[at], items[at + 1]) end
+if count > 0 then redis.call('ZADD', queued, 'NX', unpack(items, 6, 5 + 2 * count)) end
 redis.call('HSET', progress, 'start_time', to_start, 'uid', to_uid)
 tally(counters, 2, items, 6 + 2 * count)
 return 1
