@@ -32,6 +32,8 @@ export interface RoomsPlan {
   readonly start?: number;
   /** Virtual seconds after which keys notice that time passed; more is faster for long stories. */
   readonly ttlGrain?: number;
+  /** Redis keeps what it has through a crash; by default it forgets, which is faster. */
+  readonly persistence?: "always";
   /** A port of this machine, for houses that are called over the wire too. */
   readonly port?: number;
 }
@@ -85,6 +87,7 @@ export async function openRooms(plan: RoomsPlan): Promise<RoomsHouse> {
     sql: true,
     ...(plan.start === undefined ? {} : { start: plan.start }),
     ...(plan.ttlGrain === undefined ? {} : { ttlGrain: plan.ttlGrain }),
+    ...(plan.persistence === undefined ? {} : { persistence: plan.persistence }),
   });
   const rooms: Domain[] = [usersDomain(() => rooms), access, operations, ...plan.rooms];
   await migrate(base.sql, rooms.flatMap(migrationsOf));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { statisticsDomain } from "../../insight/statistics/index.ts";
 import { calendarOf, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { createLinks } from "./create.ts";
 import { abandonLinks, queuePersist } from "./fate.ts";
 import { links } from "./index.ts";
 import { delayedClickPersist, leakedLinkDetection, persistLink, persistLinksCallback } from "./jobs.ts";
@@ -164,6 +165,34 @@ test("a link whose hash is lost, or whose code another one has in SQL, is cleare
   expect(last).toMatchObject({ attempted: 3, lost: 1, integrity_error: 1, persisted: 1, persisted_with_one_click: -1 });
   expect(await house.length(keys.buffer())).toBe(0);
   await house.audit();
+});
+
+test("short codes grow when too many in a row are taken, and people are told when even long ones are", async () => {
+  const crowded = house.process({ redis: house.base.server.connect(house.base.clock) });
+  const { run } = crowded.redis;
+  let refusals = 12;
+  const asked: string[] = [];
+  /** Refuses codes as if other links had them. */
+  const busy = async (...call: Parameters<typeof run>) => {
+    const [script, , items] = call;
+    if (script.name !== "touch_links.create" || refusals-- <= 0) return run.apply(crowded.redis, call);
+    asked.push((items as readonly unknown[]).find((item) => typeof item === "string") as string);
+    return [false];
+  };
+  Object.assign(crowded.redis, { run: busy });
+  const wish = { touchUid: "crl_tch_crowd", page: { identifier: "home" }, codeStyle: "short" as const };
+  const [link] = await createLinks(crowded, [wish]);
+  expect(asked.map(({ length }) => length)).toEqual([...Array(6).fill(4), ...Array(6).fill(6)]);
+  expect(link!.code).toHaveLength(7);
+  expect((await house.statistics()).events.created).toBe(1);
+  // The length that was needed is needed from now on.
+  expect((await createLinks(crowded, [wish]))[0]!.code).toHaveLength(7);
+  refusals = 1_000;
+  await expect(createLinks(crowded, [wish])).rejects.toMatchObject({
+    status: 500,
+    message: expect.stringContaining("No free short code"),
+  });
+  expect(crowded.alerts.recorded).toMatchObject([{ identifier: "touch_links:codes_exhausted" }]);
 });
 
 test("a visitor that nobody knows is kept with the click as what was said", async () => {

@@ -27,7 +27,7 @@ export interface CreatedLink {
   readonly shortUrl: string;
 }
 
-type CreateContext = Pick<Context, "redis" | "sql" | "clock" | "config">;
+type CreateContext = Pick<Context, "redis" | "sql" | "clock" | "config" | "alerts">;
 
 const GROUP = 200;
 const makers = new WeakMap<object, CodeMaker>();
@@ -88,7 +88,7 @@ export function addressesOf(ctx: Pick<Context, "config">, code: string): Pick<Cr
 /** Tries each once; answers those whose code was taken. */
 async function place(ctx: CreateContext, attempts: readonly Attempt[]): Promise<readonly Attempt[]> {
   const maker = makerOf(ctx);
-  for (const attempt of attempts) attempt.code = maker.next(attempt.style);
+  for (const attempt of attempts) attempt.code = codeFrom(ctx, maker, attempt.style);
   const days = openDays(ctx);
   const made = await ctx.redis.run(
     create,
@@ -120,6 +120,18 @@ async function place(ctx: CreateContext, attempts: readonly Attempt[]): Promise<
   const refused = new Set([...attempts.filter((_, at) => !made[at]), ...taken]);
   for (const attempt of attempts) if (attempt.style === "short") maker.note(refused.has(attempt));
   return [...refused];
+}
+
+/** Codes that are all taken although they are long mean that something is badly wrong: somebody has to look. */
+function codeFrom(ctx: CreateContext, maker: CodeMaker, style: CodeStyle): string {
+  try {
+    return maker.next(style);
+  } catch (error) {
+    ctx.alerts.warning("touch_links:codes_exhausted", "no free short code is found: links cannot be made", {
+      urgent: true,
+    });
+    throw error;
+  }
 }
 
 async function ownedCodes(ctx: CreateContext, codes: readonly string[]): Promise<ReadonlySet<string>> {

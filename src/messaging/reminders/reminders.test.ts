@@ -196,41 +196,6 @@ test("a person who moves to another zone on the same day is not reminded twice f
   await house.audit();
 }, 120_000);
 
-test("whoever moves or chooses later hours while their reminder waits keeps its time, and counts once", async () => {
-  for (const [sub, zone] of [
-    ["ada", "America/Los_Angeles"],
-    ["bob", "America/Los_Angeles"],
-  ] as const) {
-    await person(sub, zone);
-    await choose(sub, 8 * HOUR, 14 * HOUR);
-  }
-  await person("eve", "Pacific/Honolulu");
-  await at(8 * HOUR - 600);
-  await house.run(assignTime);
-  const times = await queued();
-  expect(times).toHaveLength(2);
-  // Hawaii is two hours behind, and its same day comes to these hours again.
-  await as("ada", "PATCH", "", { timezone: "Pacific/Honolulu" });
-  await choose("bob", 9 * HOUR, 14 * HOUR);
-  // One of them is being sent at that moment.
-  await house.ctx.redis.commands.zrem(keys.queued(), JSON.stringify({ uid: times[0].uid, unix_date: today }));
-  await house.ctx.redis.commands.zadd(
-    keys.sendPurgatory(),
-    times[0].at,
-    JSON.stringify({ uid: times[0].uid, unix_date: today }),
-  );
-  await at(10 * HOUR - 600);
-  await house.run(assignTime);
-  const mine = async () => (await queued()).filter(({ uid }) => times.some((each) => each.uid === uid));
-  expect(await mine()).toEqual(times.slice(1));
-  await house.audit();
-  await pass(28);
-  const { events } = await house.counts(reminderStats, today);
-  expect(events.time_assigned).toBe(events.sends_attempted);
-  expect(events.attempted).toBe(events.time_assigned! + (events.skipped_assigning_time ?? 0));
-  await house.audit();
-}, 120_000);
-
 test("a zone that nobody knows is skipped with a warning, and everybody else is reminded", async () => {
   await person("ada", "America/Los_Angeles");
   await person("bob", "America/Los_Angeles");

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { createLinks, linkCallbacks } from "../links/service.ts";
+import { keys as smsKeys } from "../sms/keys.ts";
 import { sendTouches } from "./enqueue.ts";
 import { send } from "./jobs.ts";
 import { keys } from "./keys.ts";
@@ -127,6 +128,34 @@ test("at its limit the queue takes as many as there is room for, and a channel a
   await house.run(send, house.process({ settings: [[settings.channelQueueLimit, 20]] }));
   expect(await house.length(keys.toSend())).toBe(0);
   expect((await house.counts(touchSendStats)).events).toEqual({ queued: 11, attempted: 11, reachable: 11 });
+});
+
+test("messages that channels are still taking count against their limit, once", async () => {
+  await house.reachable("bob", { phones: ["+14155550103"] });
+  const run = async (limit: number) => {
+    const small = [
+      [settings.channelQueueLimit, limit],
+      [settings.batch, 2],
+      [settings.segment, 2],
+    ] as const;
+    await house.run(send, house.process({ settings: small }));
+    return (await house.call("GET", "/api/1/admin/touch/last_send_job")).json();
+  };
+  await sendTouches(
+    house.ctx,
+    Array.from({ length: 6 }, () => touchTo({ userSub: "bob" })),
+  );
+  // The second pair is on its way while the third is thought about: four are more than three.
+  expect(await run(3)).toMatchObject({ attempted: 4, stop_reason: "backpressure" });
+  expect([await house.length(smsKeys.toSend()), await house.length(keys.toSend())]).toEqual([4, 2]);
+  // Four that have arrived are not five, although they were on their way a moment ago.
+  await sendTouches(house.ctx, [touchTo({ userSub: "bob" }), touchTo({ userSub: "bob" })]);
+  expect(await run(5)).toMatchObject({ attempted: 2, stop_reason: "backpressure" });
+  const texts = await house.texts();
+  expect(texts).toHaveLength(6);
+  expect(await run(5)).toMatchObject({ attempted: 2 });
+  const all = [...texts, ...(await house.texts())];
+  expect([all.length, new Set(all.map(({ uid }) => uid)).size]).toEqual([8, 8]);
 });
 
 test("touches wait while more rows about them wait to be written than may", async () => {
