@@ -36,7 +36,12 @@ async function draw() {
     writeFileSync(join(draft, ".fingerprint"), print);
     mkdirSync(dirname(pages), { recursive: true });
     rmSync(pages, { recursive: true, force: true });
-    renameSync(draft, pages);
+    try {
+      renameSync(draft, pages);
+    } catch (error) {
+      // Another process was faster; the same sources make the same pages.
+      if (!pagesAreCurrent()) throw error;
+    }
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }

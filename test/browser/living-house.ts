@@ -63,9 +63,9 @@ async function writeHistory(ctx: House["ctx"]): Promise<void> {
   const today = calendarOf(ctx).unixDate(ctx.clock.now());
   const families = domains.flatMap(({ stats = [] }) => stats);
   for (const [name, events] of Object.entries(ORDINARY)) {
-    const { table, held } = families.find((family) => family.name === name)!;
+    const { table } = families.find((family) => family.name === name)!;
     const columns = Object.keys(events);
-    const dates = Array.from({ length: DAYS }, (_, index) => today - held - DAYS + 1 + index);
+    const dates = Array.from({ length: DAYS }, (_, index) => today - DAYS + index);
     const rows = dates.map((date) => {
       // More every week, less on weekends, never the same twice; but always the same on the same day.
       const growth = 0.55 + (0.5 * (date - today + DAYS)) / DAYS;

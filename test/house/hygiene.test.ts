@@ -14,14 +14,17 @@ import {
 
 const sources = filesIn("src").filter((file) => /\.(ts|tsx|mjs|js)$/.test(file));
 const product = sources.filter((file) => !isTest(file));
+const pages = filesIn("dashboard/src").filter(isTypeScript);
 const tests = filesIn("src", "test").filter((file) => /\.test\.tsx?$/.test(file));
-const everything = [...filesInRoot(), ...filesIn("src", "test", "bench", "scripts", "bin", "docs", ".github")].filter(
-  (file) => /\.(ts|tsx|mjs|js|json|md|lua|ya?ml|toml|html|css|sh)$|^\.[a-z]+rc$/.test(file),
-);
+const everything = [
+  ...filesInRoot(),
+  ...filesIn("src", "test", "bench", "scripts", "bin", "dashboard", "docs", ".github"),
+].filter((file) => /\.(ts|tsx|mjs|js|json|md|lua|ya?ml|toml|html|css|sh)$|^\.[a-z]+rc$/.test(file));
 
 /** Who may ask the platform for the time or set a timer, and why. */
 const CLOCKS = new Map([
   ["src/kernel/clock.ts", "is the clock"],
+  ["dashboard/src/app/clock.ts", "is the clock of the pages"],
   ["src/client/patience.ts", "runs in applications, which have no clock of ours; tests give it a wait of their own"],
   ["src/kernel/redis/managed.ts", "waits for a child process, which knows no virtual time"],
   [
@@ -31,7 +34,7 @@ const CLOCKS = new Map([
 ]);
 
 test("no explicit any, unless the line above says why", () => {
-  const faults = [...sources, ...filesIn("test", "bench")].filter(isTypeScript).flatMap((file) => {
+  const faults = [...sources, ...filesIn("test", "bench", "dashboard")].filter(isTypeScript).flatMap((file) => {
     const lines = read(file).split("\n");
     const place = (found: string) => Number(found.slice(found.lastIndexOf(":") + 1)) - 1;
     return linesWith(file, /\bas any\b|[:<|&,(]\s*any\b(?!\s*[(:=])|\bany\[\]/).filter(
@@ -42,7 +45,7 @@ test("no explicit any, unless the line above says why", () => {
 });
 
 test("time and timers come from the clock in the context", () => {
-  const faults = product
+  const faults = [...product, ...pages]
     .filter((file) => !CLOCKS.has(file))
     .flatMap((file) => linesWith(file, /\bDate\.now\(|\bnew Date\(\s*\)|\b(setTimeout|setInterval)\(/));
   expectNone(
@@ -106,28 +109,33 @@ test("no file names a package registry or a folder of one machine", () => {
   expectNone("Use relative paths, and let npm find its registry:", faults);
 });
 
+const dependenciesOf = (file: string) =>
+  (JSON.parse(read(file)) as { dependencies: Readonly<Record<string, string>> }).dependencies;
+
 test("every package that Carillon runs on is explained in docs/dependencies.md", () => {
-  const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+  const names = ["package.json", "dashboard/package.json"].flatMap((file) => Object.keys(dependenciesOf(file)));
   const explained = readIfThere("docs/dependencies.md") ?? "";
-  const faults = Object.keys(dependencies).filter((name) => !explained.includes(`\`${name}\``));
+  const faults = names.filter((name) => !explained.includes(`\`${name}\``));
   expectNone(
     "Say in docs/dependencies.md, with its name in backticks, what it is for, why this one, what it replaces:",
     faults,
   );
 });
 
-test("every package that src imports is a dependency of package.json", () => {
-  const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
-  const faults = product.flatMap((file) =>
-    importsOf(file).flatMap(({ specifier, typesOnly }) => {
-      if (typesOnly || /^(\.|node:)/.test(specifier)) return [];
-      const name = specifier
-        .split("/")
-        .slice(0, specifier.startsWith("@") ? 2 : 1)
-        .join("/");
-      return name in dependencies ? [] : [`${file} imports ${specifier}`];
-    }),
-  );
+test("every package that src or the dashboard imports is a dependency of its package.json", () => {
+  const undeclared = (files: readonly string[], dependencies: Readonly<Record<string, string>>) =>
+    files.flatMap((file) =>
+      importsOf(file).flatMap(({ specifier, typesOnly }) => {
+        if (typesOnly || /^(\.|node:)/.test(specifier)) return [];
+        const name = specifier
+          .split("/")
+          .slice(0, specifier.startsWith("@") ? 2 : 1)
+          .join("/");
+        return name in dependencies ? [] : [`${file} imports ${specifier}`];
+      }),
+    );
+  const ofPages = { ...dependenciesOf("dashboard/package.json"), carillon: "the client, from src/client" };
+  const faults = [...undeclared(product, dependenciesOf("package.json")), ...undeclared(pages, ofPages)];
   expectNone("Add these to dependencies, or do without:", faults);
 });
 

@@ -33,6 +33,31 @@ test("the client needs nothing but the platform, and the server does not need th
   expectNone("The client runs in browsers, without the server and without packages:", [...packages, ...crossing]);
 });
 
+test("the pages know nothing of the server but its client, and nobody knows the pages", () => {
+  const pages = filesIn("dashboard/src").flatMap((file) =>
+    importsOf(file).flatMap(({ specifier, target }) => {
+      if (target !== undefined && !target.startsWith("dashboard/")) return [`${file} imports ${target}`];
+      return specifier.startsWith("carillon/") && specifier !== "carillon/client"
+        ? [`${file} imports ${specifier}`]
+        : [];
+    }),
+  );
+  const intruders = arrows.filter(({ target }) => target.startsWith("dashboard/")).map(({ file }) => file);
+  expectNone("The pages speak through carillon/client, as any application does:", [...pages, ...intruders]);
+});
+
+test("a page uses another page's files through the shared parts only", () => {
+  const pageOf = (file: string) => /^dashboard\/src\/pages\/([^/]+)\//.exec(file)?.[1];
+  const faults = filesIn("dashboard/src").flatMap((file) =>
+    importsOf(file).flatMap(({ target }) => {
+      const other = target === undefined ? undefined : pageOf(target);
+      const isRouter = file === "dashboard/src/app/router.tsx";
+      return other === undefined || other === pageOf(file) || isRouter ? [] : [`${file} imports ${target}`];
+    }),
+  );
+  expectNone("Move what two pages need to dashboard/src/parts or dashboard/src/api:", faults);
+});
+
 test("a room uses another room through its service only", () => {
   const faults = arrows.flatMap(({ file, target }) => {
     const [from, to] = [roomOf(file), roomOf(target)];

@@ -44,7 +44,7 @@ export function Frame() {
           <Brand />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar className={styles.navbar} aria-label="Main">
+      <AppShell.Navbar className={styles.navbar} aria-label="Main" data-away={!isOpen}>
         <AppShell.Section px="lg" pt="lg" pb="xs">
           <Group justify="space-between">
             <Brand />

@@ -93,12 +93,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                     data-label={column.isActions ? undefined : column.title}
                   >
                     {index === 0 && detail ? (
-                      <Toggle isOpen={isOpen} onClick={() => setOpen(isOpen ? undefined : key)} />
-                    ) : null}
-                    {column.isActions ? (
+                      <div className={styles.lead}>
+                        <Toggle isOpen={isOpen} onClick={() => setOpen(isOpen ? undefined : key)} />
+                        <div>{column.cell(row)}</div>
+                      </div>
+                    ) : column.isActions ? (
                       <div className={styles.actions}>{column.cell(row)}</div>
                     ) : (
-                      <span>{column.cell(row)}</span>
+                      <div>{column.cell(row)}</div>
                     )}
                   </td>
                 ))}

@@ -29,7 +29,7 @@ export default function Drawing({ rows, series, type, height }: DrawingProps) {
       withDots={false}
       strokeWidth={1.5}
       fillOpacity={type === "stacked" ? 0.55 : 0.08}
-      gridAxis="y"
+      gridAxis="x"
       tickLine="none"
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
       valueFormatter={(value) => numberText(value)}

@@ -21,7 +21,7 @@ const Session = z.object({
 });
 
 const Standing = z.object({
-  session: Session.nullable().meta({ description: "null for callers with a token instead of a cookie" }),
+  session: Session.nullable().meta({ description: "null when no browser is signed in by a cookie" }),
   csrf_token: z.string().nullable().meta({ description: "To be sent as `X-CSRF-Token` with every change" }),
   statistics_timezone: z.string(),
   environment: z.enum(["development", "production"]),
@@ -75,7 +75,8 @@ export const sessionRoutes: readonly Route<Context>[] = [
   route({
     method: "GET",
     path: PATH,
-    access: "admin",
+    // A page that asks whether somebody is signed in is no intruder when nobody is.
+    access: "public",
     summary: "Who is signed in here, and what a page needs to make changes",
     responses: { 200: Standing },
     async handle(ctx, { headers }) {

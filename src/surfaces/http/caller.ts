@@ -15,6 +15,10 @@ import type { Caller, Route } from "../../kernel/route.ts";
 import { describeError } from "./scrub.ts";
 
 const callers = new WeakMap<FastifyRequest, Caller>();
+const browsers = new WeakSet<FastifyRequest>();
+
+/** Whether the dashboard called, rather than a program. */
+export const isSignedInBrowser = (request: FastifyRequest): boolean => browsers.has(request);
 
 /** Who calls; known once the route's door has let the request in. */
 export function callerOf(request: FastifyRequest): Caller {
@@ -30,6 +34,7 @@ export function doorOf(ctx: Context, route: Route<Context>) {
   const enter = async (request: FastifyRequest): Promise<void> => {
     const principal = await principalOf(ctx, route, request, changes);
     if (!principal) return;
+    if (principal.kind === "session") browsers.add(request);
     callers.set(request, { sub: principal.sub, role: principal.role, address: request.ip });
     if (route.access === "admin") {
       if (principal.role !== "admin") throw accessErrors.not_allowed();

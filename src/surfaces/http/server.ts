@@ -7,6 +7,7 @@ import type { Domain } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
+import { isSignedInBrowser } from "./caller.ts";
 import { allowOrigins } from "./cors.ts";
 import { describeRoutes, serveDocs } from "./docs.ts";
 import { errors } from "./errors.ts";
@@ -179,14 +180,15 @@ async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Do
 }
 
 /**
- * One log line and one measurement a request; of routes that are quiet, a line only of what failed. The address is the
- * route's pattern: a real one may hold a secret.
+ * One log line and one measurement a request; of routes that are quiet, and of what an open dashboard reads every few
+ * seconds, a line only of what failed. The address is the route's pattern: a real one may hold a secret.
  */
 function observe(app: FastifyInstance, ctx: Context, measured: Measured): void {
   app.addHook("onResponse", (request, reply, done) => {
     const seconds = measured(request, reply);
     const { quiet } = request.routeOptions.config as { readonly quiet?: boolean };
-    if (!quiet || reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
+    const isQuiet = quiet || (request.method === "GET" && isSignedInBrowser(request));
+    if (!isQuiet || reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
     done();
   });
 }

@@ -53,14 +53,14 @@ export function FailedJobs() {
                   size="xs"
                   variant="default"
                   leftSection={<IconRefresh size={14} aria-hidden />}
-                  aria-label={`Retry ${name}`}
+                  aria-label={`Retry: ${name}`}
                   loading={retry.isPending && retry.variables?.path.id === id}
                   onClick={() => retry.mutate({ path: { id } })}
                 >
                   Retry
                 </Button>
                 <ConfirmButton
-                  label={`Discard ${name}`}
+                  label={`Discard: ${name}`}
                   question="The job is forgotten for good, with everything it carries."
                   leftSection={<IconTrash size={14} aria-hidden />}
                   onConfirm={() => discard.mutate({ path: { id } })}

@@ -36,7 +36,7 @@ export function HeldLocks() {
             isActions: true,
             cell: ({ key }) => (
               <ConfirmButton
-                label={`Release ${key}`}
+                label={`Release: ${key}`}
                 leftSection={<IconLockOpen size={14} aria-hidden />}
                 question="Whoever holds it notices at its next step and leaves the rest to the next one. Do this when the holder is certainly gone."
                 confirm="Release it"

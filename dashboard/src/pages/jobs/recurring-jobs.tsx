@@ -3,7 +3,7 @@ import { IconPlayerPlay } from "@tabler/icons-react";
 import { type Answer, useChange, useRead } from "../../api/index.ts";
 import { DataTable, Duration, EmptyState, JsonView, Panel, StateBadge, Time } from "../../parts/index.ts";
 import { JobName } from "./running-jobs.tsx";
-import { scheduleText } from "./schedule-text.ts";
+import { scheduleText, zoneText } from "./schedule-text.ts";
 
 type Report = Answer<"get", "/api/1/admin/jobs/reports">["items"][number];
 
@@ -30,7 +30,7 @@ export function RecurringJobs() {
         empty={<EmptyState title="Nothing recurs" />}
         columns={[
           { title: "Job", cell: ({ name, doc }) => <JobName name={name} doc={doc} />, sortBy: ({ name }) => name },
-          { title: "Runs", cell: ({ schedule: plan }) => scheduleText(plan) },
+          { title: "Runs", cell: ({ schedule: plan }) => <Rhythm plan={plan} /> },
           { title: "Last run", cell: ({ name }) => <LastRun report={reportOf.get(name)} /> },
           {
             title: "Next",
@@ -47,7 +47,7 @@ export function RecurringJobs() {
                 size="xs"
                 variant="default"
                 leftSection={<IconPlayerPlay size={14} aria-hidden />}
-                aria-label={`Run ${name} now`}
+                aria-label={`Run now: ${name}`}
                 loading={run.isPending && run.variables?.path.digest === digest}
                 onClick={() => run.mutate({ path: { digest } })}
               >
@@ -79,8 +79,24 @@ export function RecurringJobs() {
   );
 }
 
+function Rhythm({ plan }: { readonly plan: Readonly<Record<string, unknown>> }) {
+  return (
+    <>
+      {scheduleText(plan)}
+      <Text size="xs" c="dimmed">
+        {zoneText(plan)}
+      </Text>
+    </>
+  );
+}
+
 function LastRun({ report }: { readonly report: Report | undefined }) {
-  if (!report) return <Text size="sm">keeps no report</Text>;
+  if (!report)
+    return (
+      <Text size="sm" c="dimmed">
+        no report
+      </Text>
+    );
   return (
     <Stack gap={3} align="flex-start">
       <StateBadge state={report.state} label={report.state === "last_failed" ? "failed" : report.state} />

@@ -1,4 +1,4 @@
-/** When a recurring job runs, in words: `every 5 minutes`, `daily at 00:15`. */
+/** When a recurring job runs, in words: `every 5 minutes`, `daily at 00:15`. Its timezone is told apart. */
 interface Schedule {
   readonly tz?: string;
   readonly months?: readonly number[];
@@ -12,22 +12,28 @@ interface Schedule {
 const two = (value: number) => String(value).padStart(2, "0");
 
 export function scheduleText(raw: Readonly<Record<string, unknown>>): string {
-  const { months, days_of_month, days_of_week, hours, minutes, seconds, tz = "" } = raw as Schedule;
+  const { months, days_of_month, days_of_week, hours, minutes, seconds } = raw as Schedule;
   const second = seconds?.[0] ?? 0;
   if (!hours) {
-    const rhythm = minutes ? steps(minutes, 60, "minute", "hour") : steps(seconds ?? [0], 60, "second", "minute");
-    return rhythm;
+    return minutes ? steps(minutes, 60, "minute", "hour") : steps(seconds ?? [0], 60, "second", "minute");
   }
   const times = hours.flatMap((hour) =>
     (minutes ?? [0]).map((minute) => `${two(hour)}:${two(minute)}${second === 0 ? "" : `:${two(second)}`}`),
   );
-  const when = times.length > 4 ? `${times.length} times` : `at ${times.join(", ")}`;
+  const when = times.length > 4 ? `${times.length} times a day` : `at ${times.join(", ")}`;
   const day = days_of_week
     ? days_of_week.join(", ")
     : days_of_month
       ? `on day ${days_of_month.join(", ")} of ${months ? `month ${months.join(", ")}` : "the month"}`
-      : "daily";
-  return `${day} ${when} (${tz})`;
+      : times.length > 4
+        ? ""
+        : "daily";
+  return `${day} ${when}`.trim();
+}
+
+/** The timezone of the hours that a schedule names; none where it names none. */
+export function zoneText({ hours, tz }: Readonly<Record<string, unknown>>): string | undefined {
+  return hours === undefined ? undefined : String(tz).replaceAll("_", " ");
 }
 
 function steps(values: readonly number[], whole: number, unit: string, larger: string): string {

@@ -142,13 +142,13 @@ export function Page() {
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 7 }}>
-            <QueuesPanel queues={queues} />
-          </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 5 }}>
             <Stack gap="md">
-              <RecentAlerts read={alerts} />
+              <QueuesPanel queues={queues} />
               <WorkersPanel read={workers} />
             </Stack>
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, lg: 5 }}>
+            <RecentAlerts read={alerts} />
           </Grid.Col>
         </Grid>
       </Stack>

@@ -14,13 +14,14 @@ import {
   Time,
 } from "../../parts/index.ts";
 
-const SHOWN = 4;
+const SHOWN = 6;
 
 export function RecentAlerts({ read }: { readonly read: Read<Answer<"get", "/api/1/admin/alerts">> }) {
   const items = read.data?.items.slice(0, SHOWN);
   return (
     <Panel
       title="Latest alerts"
+      h="100%"
       actions={
         <Anchor component={Link} to="/alerts" size="sm">
           All alerts
