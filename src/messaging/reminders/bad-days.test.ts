@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openRooms, type RoomsHouse } from "../../../test/harness/rooms.ts";
 import { VirtualClock } from "../../kernel/clock.ts";
-import { calendarIn } from "../../mechanisms/dated-counters/index.ts";
+import { calendarIn, isoDate } from "../../mechanisms/dated-counters/index.ts";
 import { addPhones } from "../contacts/service.ts";
 import { keys as linkKeys } from "../links/keys.ts";
 import { PERSON } from "../links/links.fixture.ts";
@@ -11,9 +11,11 @@ import { send as sendTouchesJob } from "../touch/jobs.ts";
 import { keys as touchKeys } from "../touch/keys.ts";
 import { newTouchUid, sendTouches } from "../touch/service.ts";
 import { rooms } from "../touch/touch.fixture.ts";
+import { forecast } from "./forecast.ts";
 import { reminders } from "./index.ts";
 import { assignTime, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
+import { settings } from "./settings.ts";
 import { reminderStats } from "./stats.ts";
 
 /** Wednesday, 2026-11-18 00:00 in Los Angeles. */
@@ -161,6 +163,27 @@ test("a Redis that dies and comes back with its data has every queue, purgatory,
   expect(await house.length(touchKeys.pending())).toBe(2);
   expect((await house.counts(reminderStats, today)).events).toMatchObject({ sends_attempted: 1, sent: 1 });
   expect(await house.length(linkKeys.clicks({ code: link!.code }))).toBe(1);
+  await house.audit();
+});
+
+test("whoever has just come is left alone for as long as the installation wants, and sees so in the days ahead", async () => {
+  await at(7 * HOUR);
+  await person("ada", "America/Los_Angeles");
+  await choose("ada", 8 * HOUR, 9 * HOUR);
+  const quiet = house.process({ settings: [[settings.quietFirst, 12 * HOUR]] });
+  expect((await forecast(house.ctx, "ada")).items).toHaveLength(14);
+  expect((await forecast(quiet, "ada")).items[0]).toMatchObject({ date: isoDate(today + 1), earliest_local: "08:00" });
+  await at(8 * HOUR - 600);
+  await house.run(assignTime);
+  await at(9 * HOUR);
+  await house.run(send, quiet);
+  const { events, words } = await house.counts(reminderStats, today);
+  expect([events.sent, words.skipped_sending]).toEqual([undefined, { sms: 1 }]);
+  await at(32 * HOUR - 600);
+  await house.run(assignTime);
+  await at(33 * HOUR);
+  await house.run(send, quiet);
+  expect((await house.counts(reminderStats, today + 1)).events).toMatchObject({ sends_attempted: 1, sent: 1 });
   await house.audit();
 });
 

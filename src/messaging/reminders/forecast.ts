@@ -5,6 +5,7 @@ import { isTimezone, errors as userErrors } from "../../people/users/service.ts"
 import { destinationsOf } from "../contacts/service.ts";
 import { DAILY_REMINDER, METHOD_OF, type TouchChannel } from "../touch/service.ts";
 import { keys, queuedReminder } from "./keys.ts";
+import { settings } from "./settings.ts";
 import { DEFAULT_ZONE, type ReminderTables } from "./tables.ts";
 import { REMINDER_CHANNELS, WEEKDAYS, weekdayBit } from "./window.ts";
 
@@ -64,13 +65,15 @@ export interface ComingReminder {
 }
 
 /** What somebody would be reminded of in the next days, and when, if nothing changes. */
-export async function forecast(ctx: Pick<Context, "sql" | "redis" | "clock">, sub: string) {
-  const { rows } = await sql<{ timezone: string | null }>`select timezone from users where sub = ${sub}`.execute(
+export async function forecast(ctx: Pick<Context, "sql" | "redis" | "clock" | "config">, sub: string) {
+  const { rows } = await sql<{ timezone: string | null; since: number }>`
+    select timezone, extract(epoch from created_at)::float8 as since from users where sub = ${sub}`.execute(
     ctx.sql.tables<ReminderTables>(),
   );
   if (!rows[0]) throw userErrors.user_not_found();
   const said = rows[0].timezone ?? DEFAULT_ZONE;
   const timezone = isTimezone(said) ? said : DEFAULT_ZONE;
+  const quietUntil = rows[0].since + ctx.config.get(settings.quietFirst);
   const registrations = await registrationsOf(ctx, sub);
   const calendar = calendarIn(timezone);
   const today = calendar.unixDate(ctx.clock.now());
@@ -85,15 +88,15 @@ export async function forecast(ctx: Pick<Context, "sql" | "redis" | "clock">, su
       const { channel, start_time, end_time, day_of_week_mask, last_unix_date } = registration;
       const latest_at = midnight + end_time;
       if ((day_of_week_mask & weekdayBit(date)) === 0 || (last_unix_date ?? -1) >= date) return [];
-      if (latest_at < ctx.clock.now()) return [];
+      if (latest_at < Math.max(ctx.clock.now(), quietUntil)) return [];
       const reminder = {
         date: isoDate(date),
         weekday: WEEKDAYS[(date + 4) % 7]!,
         channel,
         event_slug: DAILY_REMINDER,
-        earliest_at: midnight + start_time,
+        earliest_at: Math.max(midnight + start_time, quietUntil),
         latest_at,
-        earliest_local: local.format((midnight + start_time) * 1000),
+        earliest_local: local.format(Math.max(midnight + start_time, quietUntil) * 1000),
         latest_local: local.format(latest_at * 1000),
         clocks_change: clocksChange,
       };

@@ -42,6 +42,7 @@ interface Registration {
   readonly last_unix_date: number | null;
   readonly sub: string;
   readonly given_name: string | null;
+  readonly user_since: number;
 }
 
 interface Planned {
@@ -153,11 +154,13 @@ class SendRun {
     const ctx = this.#ctx;
     const registrations = await this.#registrations(entries.map(({ value }) => value.uid));
     const late = this.#startedAt - ctx.config.get(settings.staleness);
+    const quiet = ctx.config.get(settings.quietFirst);
     const fates = entries.map((entry) => {
       const registration = registrations.get(entry.value.uid);
       if (!registration) return { entry, fate: "lost" as const, touchUid: "" };
       const again = (registration.last_unix_date ?? -1) >= entry.value.unix_date;
-      if (again || entry.dueAt < late) return { entry, fate: "stale" as const, registration, touchUid: "" };
+      const early = entry.dueAt < registration.user_since + quiet;
+      if (again || early || entry.dueAt < late) return { entry, fate: "stale" as const, registration, touchUid: "" };
       return { entry, fate: "sent" as const, registration, touchUid: newTouchUid() };
     });
     const wishes = fates.flatMap(({ fate, registration, touchUid }) =>
@@ -175,7 +178,8 @@ class SendRun {
 
   async #registrations(uids: readonly string[]): Promise<ReadonlyMap<string, Registration>> {
     const { rows } = await sql<Registration>`
-      select held.uid, held.channel, held.timezone, held.last_unix_date, users.sub, users.given_name
+      select held.uid, held.channel, held.timezone, held.last_unix_date, users.sub, users.given_name,
+        extract(epoch from users.created_at)::float8 as user_since
       from user_daily_reminders as held join users on users.id = held.user_id
       where held.uid = any(${[...uids]}::text[])`.execute(this.#ctx.sql.tables<ReminderTables>());
     return new Map(rows.map((row) => [row.uid, row]));

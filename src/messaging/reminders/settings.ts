@@ -10,6 +10,10 @@ export const settings = {
     default: 3_600,
     doc: "how late a reminder may be before it is left out",
   }),
+  quietFirst: kinds.seconds("reminders.quietFirst", {
+    default: 0,
+    doc: "how long after somebody's account was made they get their first reminder at the earliest",
+  }),
   queuedLimit: kinds.integer("reminders.queuedLimit", {
     default: 2_000_000,
     min: 1,

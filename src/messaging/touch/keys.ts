@@ -3,6 +3,7 @@ import {
   family,
   fields,
   hash,
+  integer,
   json,
   list,
   literal,
@@ -26,6 +27,8 @@ import {
 } from "./entries.ts";
 
 export const HANDOVER_FLAG_TTL = 604_800;
+/** A day has at most 25 hours, and clocks differ a little. */
+export const SENT_ON_KEPT = 172_800;
 
 const handover = (channel: TouchChannel) =>
   list(`touch:handover:${channel}`, handoverGroup, {
@@ -59,6 +62,12 @@ export const keys = family("touch", {
   ),
   remaining: set("touch:pending:{uid}:remaining", messageUid, {
     doc: "messages of one touch that have not ended",
+  }),
+  sentOn: hash("touch:sent_on:{unix_date}", mapOf(integer, { shape: "channel:user sub → touches" }), {
+    doc: "touches that each person got on that day, where the installation limits them",
+    params: { unix_date: /\d+/ },
+    ttl: expires(SENT_ON_KEPT),
+    origin: "carillon",
   }),
   toTell: hash(
     "touch:to_tell",

@@ -4,6 +4,7 @@ import { type Destination, destinationsOf } from "../contacts/service.ts";
 import { attemptsFor } from "../email/service.ts";
 import { pushEntries } from "../push/service.ts";
 import { smsEntries } from "../sms/service.ts";
+import { DailyCap } from "./daily-cap.ts";
 import { type LogEntry, METHOD_OF, TOUCH_CHANNELS, type TouchChannel, type TouchEntry } from "./entries.ts";
 import { MissingParameter } from "./format.ts";
 import { faultOfParameters, type TouchPoint } from "./point.ts";
@@ -56,11 +57,15 @@ export class Planner {
     const now = ctx.clock.now();
     const fresh = touches.filter((touch) => touch.queued_at >= now - ctx.config.get(settings.staleAfter));
     await this.#learn(fresh);
-    const [destinations, states] = await Promise.all([this.#destinations(fresh), this.#states(fresh)]);
+    const [destinations, states, cap] = await Promise.all([
+      this.#destinations(fresh),
+      this.#states(fresh),
+      DailyCap.open(ctx, fresh),
+    ]);
     const isFresh = new Set(fresh);
     const plans = touches.map((touch): Plan => {
       if (!isFresh.has(touch)) return this.#ended(touch, "stale", { type: "send_stale" }, now);
-      return this.#one(touch, destinations[touch.channel].get(touch.user_sub) ?? [], states, now);
+      return this.#one(touch, destinations[touch.channel].get(touch.user_sub) ?? [], { ...states, cap }, now);
     });
     return this.#withStates(plans, states, now);
   }
@@ -99,13 +104,23 @@ export class Planner {
     };
   }
 
-  #one(touch: TouchEntry, destinations: readonly Destination[], states: States, now: number): Plan {
+  #one(
+    touch: TouchEntry,
+    destinations: readonly Destination[],
+    { cap, ...states }: States & { readonly cap: DailyCap | undefined },
+    now: number,
+  ): Plan {
     try {
       const { message, remember } = this.#words(touch, states);
       if (destinations.length === 0) return this.#ended(touch, "unreachable", { type: "send_unreachable" }, now);
+      if (cap?.isReached(touch)) {
+        const reason = `the person got ${cap.limit} by ${touch.channel} today, and no more are sent`;
+        return this.#ended(touch, "unreachable", { type: "send_unreachable", reason }, now);
+      }
       const attempt = attemptUid(touch);
       const messages = this.#messages(touch, attempt, message, destinations);
       remember();
+      cap?.count(touch);
       return {
         touch,
         outcome: "reachable",

@@ -17,8 +17,8 @@ export const enqueue = defineScript({
 export const dispatch = defineScript({
   name: "touch.dispatch",
   file: file("dispatch"),
-  keys: ["purgatory", "pending", "to_log", "jobs", "to_tell", "push", "sms", "email", "...counters"],
-  args: ["now", "touches", "waiting", "rows", "callbacks", "told", "groups", "...items"],
+  keys: ["purgatory", "pending", "to_log", "jobs", "to_tell", "sent_on", "push", "sms", "email", "...counters"],
+  args: ["now", "touches", "waiting", "rows", "callbacks", "told", "sent", "kept_ms", "groups", "...items"],
   idempotent: false,
   reply: (left: number) => (left < 0 ? ({ ok: false } as const) : ({ ok: true, left } as const)),
 });

@@ -253,6 +253,38 @@ test("a touch whose end nobody told ends well where its arrival is in SQL, if th
   expect((await house.counts(touchStaleStats)).events).toEqual({ stale: 1 });
 });
 
+test("nobody gets more touches on a channel and day than the installation allows, and the rest fail with their reason", async () => {
+  await house.reachable("ada", { phones: [ONE], emails: ["ada@example.com"] });
+  await house.reachable("bob", { phones: [TWO] });
+  const capped = house.process({
+    settings: [
+      [settings.dailyCap, 2],
+      [settings.batch, 2],
+    ],
+  });
+  const run = async (...touches: ReturnType<typeof touchTo>[]) => {
+    await sendTouches(house.ctx, touches);
+    await house.run(send, capped);
+    return (await house.texts()).map(({ phone_number }) => phone_number);
+  };
+  const failing = touchTo("ada", { failureCallback: abandon });
+  expect(await run(touchTo("ada"), touchTo("ada"), failing, touchTo("bob"))).toEqual([ONE, ONE, TWO]);
+  expect((await house.waiting()).filter((name) => name.endsWith("abandon_links"))).toHaveLength(1);
+  expect((await house.counts(touchSendStats)).events).toMatchObject({ attempted: 4, reachable: 3, unreachable: 1 });
+  await house.run(log);
+  const { items } = (await house.call("GET", "/api/1/admin/users/ada/touch_debug_log")).json();
+  const reasons = items.flatMap(({ event }: { event: { reason?: string } }) => event.reason ?? []);
+  expect(reasons).toEqual(["the person got 2 by sms today, and no more are sent"]);
+  expect(await run(touchTo("ada"), touchTo("bob"))).toEqual([TWO]);
+  await house.base.clock.advance(86_400);
+  expect(await run(touchTo("ada"))).toEqual([ONE]);
+  // Without a limit nobody is counted.
+  await house.ctx.redis.commands.flushall();
+  await sendTouches(house.ctx, [touchTo("ada")]);
+  await house.run(send);
+  expect(await house.ctx.redis.commands.keys("touch:sent_on:*")).toEqual([]);
+});
+
 test("states are written once each, and a second writer of one version is counted as refused", async () => {
   await house.reachable("ada", { phones: [ONE] });
   const state = (version: number, value: string) =>

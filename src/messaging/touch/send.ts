@@ -17,11 +17,12 @@ import { startRun } from "../../mechanisms/run-report/index.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
+import { fieldOf, todayOf } from "./daily-cap.ts";
 import { failureJob } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
 import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
-import { HANDOVERS, keys } from "./keys.ts";
+import { HANDOVERS, keys, SENT_ON_KEPT } from "./keys.ts";
 import { type Plan, Planner } from "./plan.ts";
 import { dispatch } from "./scripts.ts";
 import { settings } from "./settings.ts";
@@ -159,6 +160,10 @@ class SendRun {
       const job = failureJob(ctx, endedOf(touch), touch.failure_callback);
       return job ? [touch.uid, JSON.stringify(job.kwargs)] : [];
     });
+    const isCapped = ctx.config.get(settings.dailyCap) > 0;
+    const sent = isCapped
+      ? plans.flatMap(({ touch, outcome }) => (outcome === "reachable" ? [fieldOf(touch)] : []))
+      : [];
     const tally = new Tally(ctx);
     const block = tally.block((counting) => {
       for (const { touch, outcome, messages } of plans) {
@@ -179,6 +184,7 @@ class SendRun {
         keys.toLog(),
         jobKeys.hot(),
         keys.toTell(),
+        keys.sentOn({ unix_date: todayOf(ctx) }),
         ...([HANDOVERS.push(), HANDOVERS.sms(), HANDOVERS.email()] as const),
         ...tally.keys,
       ],
@@ -189,6 +195,8 @@ class SendRun {
         rows.length,
         failed.length,
         told.length,
+        sent.length,
+        SENT_ON_KEPT * 1000,
         TOUCH_CHANNELS.map((channel) => groups[channel].length).join(" "),
         ...entries.map(({ raw }) => raw),
         ...waiting.flatMap(({ touch, messages }) => [
@@ -201,6 +209,7 @@ class SendRun {
         ...rows,
         ...failed.map((callback) => encodeJob({ ...callback, queued_at: now })),
         ...told,
+        ...sent,
         ...TOUCH_CHANNELS.flatMap((channel) => groups[channel].map(({ raw }) => raw)),
         ...block,
       ],

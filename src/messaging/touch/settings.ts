@@ -36,6 +36,11 @@ export const settings = {
     default: 136_800,
     doc: "how long the end of a touch is waited for; longer than any channel takes, shorter than links.leakAge",
   }),
+  dailyCap: kinds.integer("touch.dailyCap", {
+    default: 0,
+    min: 0,
+    doc: "touches that one person gets on one channel in a day of the statistics; more are left out. 0 sets no limit",
+  }),
   evidence: kinds.flag("touch.evidenceBeforeExpiry", {
     default: false,
     doc: "whether a touch whose end nobody told ends well if its arrival is in SQL, as after Redis went back to an older copy",
