@@ -78,6 +78,23 @@ test("a preview of given parameters names the path of each fault, and takes anot
   expect((await post("/dailyReminder/preview", { template_parameters: [] })).statusCode).toBe(422);
 });
 
+test("a preview takes its parameters from the address too, so that a page can frame what somebody edits", async () => {
+  const of = (parameters: unknown, as = "json") =>
+    get(`/sample/preview?as=${as}&parameters=${encodeURIComponent(JSON.stringify(parameters))}`);
+  const script = { name: "<script>alert(1)</script>", message: "Grüße" };
+  expect((await of(script)).json()).toMatchObject({
+    html: expect.stringContaining("Hello &lt;script&gt;"),
+    text: expect.stringContaining("Hello <script>alert(1)</script>"),
+  });
+  const page = await of(script, "html");
+  expect(page.body).toContain("Hello &lt;script&gt;");
+  expect(page.headers["content-security-policy"]).toContain("frame-ancestors 'self'");
+  expect(page.headers["x-frame-options"]).toBe("SAMEORIGIN");
+  expect((await of({ name: "Ada" })).json()).toMatchObject({ type: "invalid_parameters", detail: [{ path: "message" }] });
+  for (const broken of ["{", "[]", "7"])
+    expect((await get(`/sample/preview?parameters=${broken}`)).statusCode).toBe(422);
+});
+
 test("as a page the preview can show itself and do nothing", async () => {
   const page = await get("/welcome/preview?as=html");
   expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");

@@ -15,6 +15,20 @@ import {
 const params = z.object({ slug: z.string().max(64) });
 const As = z.enum(["json", "html", "text"]).default("json");
 const BODY_LIMIT = 262_144;
+/** What goes into an address: longer ones are refused on the way. */
+const LONGEST_IN_ADDRESS = 12_000;
+
+const GivenParameters = z
+  .string()
+  .max(LONGEST_IN_ADDRESS)
+  .transform((text, refinement): Record<string, unknown> => {
+    try {
+      return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+    } catch {
+      refinement.addIssue("is not a JSON object");
+      return z.NEVER;
+    }
+  });
 
 const Description = z.object({
   slug: z.string(),
@@ -81,11 +95,24 @@ export const routes: readonly Route<Context>[] = [
     method: "GET",
     path: "/api/1/admin/email/templates/{slug}/preview",
     access: "admin",
-    summary: "An example of a template as it would be sent",
-    schemas: { params, query: z.object({ example: z.coerce.number().int().min(0).default(0), as: As }) },
+    summary: "A template as it would be sent, with the parameters of an example or with these",
+    description: "With `as=html` it can be framed by pages of this server; it runs no scripts there.",
+    schemas: {
+      params,
+      query: z.object({
+        example: z.coerce.number().int().min(0).default(0),
+        parameters: GivenParameters.optional().meta({ description: "A JSON object, in place of those of the example" }),
+        as: As,
+      }),
+    },
     responses: { 200: Previewed },
-    handle: async (ctx, { params: { slug }, query }) =>
-      shown(await previewOfExample(ctx, slug, query.example), query.as),
+    handle: async (ctx, { params: { slug }, query: { example, parameters, as } }) =>
+      shown(
+        parameters === undefined
+          ? await previewOfExample(ctx, slug, example)
+          : await previewTemplate(ctx, slug, { parameters }),
+        as,
+      ),
   }),
   route({
     method: "POST",
@@ -113,12 +140,16 @@ export const routes: readonly Route<Context>[] = [
 
 /** A mail is a stranger's page: it may show pictures and colours, and do nothing. */
 const PREVIEW_POLICY =
-  "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+  "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
 function shown(preview: Preview, as: z.output<typeof As>): RouteReply {
   if (as === "json") return { status: 200, body: preview };
   if (as === "text")
     return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: preview.text };
-  const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": PREVIEW_POLICY };
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": PREVIEW_POLICY,
+    "x-frame-options": "SAMEORIGIN",
+  };
   return { status: 200, headers, body: preview.html };
 }
