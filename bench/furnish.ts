@@ -29,7 +29,18 @@ export interface Engine {
 }
 
 /** The SQL engines at hand: the embedded one always, a server of our own where one is installed. */
-export const ENGINES: readonly Engine["name"][] = findPostgres() ? ["PGlite", "Postgres"] : ["PGlite"];
+const AT_HAND: readonly Engine["name"][] = findPostgres() ? ["PGlite", "Postgres"] : ["PGlite"];
+
+/** The engines to measure: those at hand, or the one that was asked for. Says so when Postgres is not among those at hand. */
+export function enginesFor(wanted: string | undefined): readonly Engine["name"][] {
+  if (!AT_HAND.includes("Postgres"))
+    console.log(
+      "\nPostgres is not measured: there is none below /usr/lib/postgresql. Install it (Debian: apt-get install postgresql) and run this again.",
+    );
+  const engines = AT_HAND.filter((name) => wanted === undefined || wanted === name);
+  if (engines.length === 0) throw new Error(`--engine is ${wanted}; at hand: ${AT_HAND.join(", ")}`);
+  return engines;
+}
 
 /** An engine of this benchmark's own with every table of the house. */
 export async function openEngine(name: Engine["name"], rooms: readonly Domain[] = domains): Promise<Engine> {

@@ -121,7 +121,16 @@ export function printTable(title: string, rows: readonly Row[]): void {
   console.log();
 }
 
-function readable(value: number): string {
+const began = performance.now();
+
+/** Says how far a benchmark is, for whoever waits for it. */
+export function say(text: string): void {
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(`  ${String(seconds).padStart(4)} s  ${text}`);
+}
+
+/** The short form of a number. */
+export function readable(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3);
 }
 

@@ -12,14 +12,14 @@ import { goal } from "./channels/stage.ts";
 import {
   type BenchContext,
   countCommands,
-  ENGINES,
   type Engine,
+  enginesFor,
   furnish,
   openEngine,
   processorTime,
   runJob,
 } from "./furnish.ts";
-import { perSecond, type Row, temporaryRedis, writeResults } from "./kit.ts";
+import { perSecond, type Row, readable, say, temporaryRedis, writeResults } from "./kit.ts";
 
 const GOALS = { rate: 10_000, statements: 0.1 };
 const GROUP = 500;
@@ -53,7 +53,7 @@ export async function run(args: readonly string[]): Promise<void> {
   });
   const size = { users: Number(values.users), touches: Number(values.touches), rounds: Number(values.rounds) };
   const rows = [];
-  for (const name of ENGINES) if (!values.engine || values.engine === name) rows.push(...(await measureOn(name, size)));
+  for (const name of enginesFor(values.engine)) rows.push(...(await measureOn(name, size)));
   for (const { metric, unit, ours, limit } of rows)
     console.log(
       `${metric.padEnd(52)} ${readable(ours).padStart(10)} ${unit}${limit === null ? "" : `  goal ${limit}`}`,
@@ -66,6 +66,7 @@ async function measureOn(name: Engine["name"], size: { users: number; touches: n
   const redis = await temporaryRedis();
   const engine = await openEngine(name);
   try {
+    say(`${name}: ${size.users.toLocaleString("en-US")} people move in`);
     await populate(engine, size.users);
     const lifted = [settings.queueLimit, settings.channelQueueLimit, settings.logLimit].map(
       (each) => [each, 1e9] as const,
@@ -79,6 +80,7 @@ async function measureOn(name: Engine["name"], size: { users: number; touches: n
     for (let round = 0; round <= size.rounds; round++) {
       const measured = await measureRound(ctx, outside, engine, commands, size);
       if (round > 0) rounds.push(measured);
+      say(`${name}: round ${round} of ${size.rounds}: ${readable(measured.rate)} touches/s`);
     }
     const row = (what: string, unit: string, field: keyof Round, limit: number | null = null) =>
       goal(
@@ -192,5 +194,3 @@ insert into user_push_tokens (uid, user_id, platform, token, receives_notificati
   select 'crl_upt_' || sub, id, 'ios', 'ExponentPushToken[' || sub || ']', true, now(), now(), now() from users;
 analyze;`);
 }
-
-const readable = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3));
