@@ -106,7 +106,8 @@ function page(domains: readonly Domain[], version: string, readiness: Readiness)
 <header>${ICON_SVG.replace("<svg ", '<svg aria-hidden="true" ')}<div><h1>Carillon</h1><p>Version ${escapeHtml(version)}</p></div></header>
 <p class="lead">The backend of an app that meets people every day. Its HTTP interface lives under <code>/api/1</code>.</p>
 <nav aria-label="Where to go next">
-<a class="first" href="${DOCS_PATH}/">Interface reference</a>
+<a class="first" href="/admin">Dashboard</a>
+<a href="${DOCS_PATH}/">Interface reference</a>
 <a href="${OPENAPI_PATH}">OpenAPI</a>
 <a href="/healthz">Health</a>
 <a href="/readyz">Readiness</a>

@@ -82,7 +82,7 @@ export function Page() {
         >
           <Tabs.List mb="md">
             {TABS.map(({ name, label }) => (
-              <Tabs.Tab key={name} value={name}>
+              <Tabs.Tab key={name} value={name} px={{ base: 9, xs: "md" }}>
                 {label}
               </Tabs.Tab>
             ))}

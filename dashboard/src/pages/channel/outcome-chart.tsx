@@ -1,0 +1,28 @@
+import { rowsOf, useDays } from "../../api/index.ts";
+import { SERIES } from "../../app/theme.ts";
+import { ChartCard } from "../../parts/index.ts";
+import { CHANNELS } from "../overview/outcomes.ts";
+import type { ChannelPlan } from "./plan.ts";
+
+/** What became of a channel's messages, day by day. */
+export function OutcomeChart({ plan }: { readonly plan: ChannelPlan }) {
+  const { sends, ends, delivered, failed } = CHANNELS.find(({ name }) => name === plan.name)!;
+  const days = useDays([sends, ends]);
+  const total = (of: typeof delivered | typeof failed) => {
+    const before = days.series(sends, ...of.sends);
+    return days.series(ends, ...of.ends).map((count, day) => count + (before[day] ?? 0));
+  };
+  return (
+    <ChartCard
+      title="Outcomes over 90 days"
+      description={`What became of ${plan.messages}`}
+      height={210}
+      read={days.read}
+      rows={rowsOf(days.labels, { delivered: total(delivered), failed: total(failed) })}
+      series={[
+        { name: "delivered", label: "Delivered", color: SERIES.good },
+        { name: "failed", label: "Failed", color: SERIES.bad },
+      ]}
+    />
+  );
+}
