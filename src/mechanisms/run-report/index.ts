@@ -125,3 +125,35 @@ function stateOf(startedAt: number | undefined, finishedAt: number | undefined, 
   if (finishedAt !== undefined && finishedAt >= startedAt) return "ok";
   return locked ? "running" : "last_failed";
 }
+
+/** A job that holds its batch in a purgatory while it works on it. */
+export interface PurgatoryJob {
+  readonly purgatory: KeyName<"list" | "zset">;
+  readonly lock: KeyName<"string">;
+  readonly report: ReportKey;
+}
+
+/** Runs that end so have finished what they held; others leave it to the next one. */
+const FINISHED = new Set(["list_exhausted", "time_exhausted"]);
+
+/** Purgatories that nobody works on, although the last run of their job said that it had finished: each in a sentence. */
+export async function leftInPurgatories(
+  ctx: Pick<KernelContext, "redis">,
+  jobs: readonly PurgatoryJob[],
+): Promise<readonly string[]> {
+  const { commands, topology } = ctx.redis;
+  const found = await Promise.all(
+    jobs.map(async ({ purgatory, lock, report }) => {
+      const [held, locked] = await Promise.all([
+        commands.exists(topology.key(purgatory)),
+        commands.exists(topology.key(lock)),
+      ]);
+      if (held === 0 || locked === 1) return [];
+      const { state, stopReason = "" } = await readReport(ctx, report, { locked: false });
+      return state === "ok" && FINISHED.has(stopReason)
+        ? [`${purgatory} is not empty, although the last run of its job ended with ${stopReason}`]
+        : [];
+    }),
+  );
+  return found.flat();
+}

@@ -26,6 +26,8 @@ interface NewAddress {
   readonly userSub: string;
   /** A claim that is not verified never takes away what was verified before. */
   readonly verified: boolean;
+  /** Why a reminder begins with it, if one does, where that is not the address itself. */
+  readonly begins?: "account_created" | "klaviyo" | undefined;
 }
 
 export interface NewEmail extends NewAddress {
@@ -48,11 +50,9 @@ export async function addEmails(ctx: ContactContext, emails: readonly NewEmail[]
   return addAddresses(
     ctx,
     "email",
-    emails.map(({ userSub, email, verified, cause }) => ({
-      userSub,
+    emails.map(({ email, ...item }) => ({
+      ...item,
       address: parseEmailAddress(email),
-      verified,
-      cause,
       receivesNotifications: true,
       chosen: false,
     })),
@@ -154,6 +154,7 @@ async function addAddresses(
     }
     const rest = asked.filter((_, index) => inserted[index] === undefined);
     for (const place of await raise(tx, change, channel, rest)) outcomes[place] = "changed";
+    for (const { userId, begins } of asked) if (begins) change.reach(channel, [userId], { ifAdded: begins });
     return outcomes;
   });
 }

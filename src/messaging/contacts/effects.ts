@@ -16,7 +16,13 @@ export interface ContactEffects {
 }
 
 /** Why a daily reminder comes into being, as its statistics name it. */
-export type AddedReason = "account_created" | "email_added" | "phone_verify_finish" | "push_token_added" | "sms_start";
+export type AddedReason =
+  | "account_created"
+  | "email_added"
+  | "phone_verify_finish"
+  | "push_token_added"
+  | "sms_start"
+  | "klaviyo";
 export type RemovedReason = "account_deleted" | "user" | "sms_stop" | "unreachable";
 
 /** Something happened that may have made this user reachable or unreachable on this channel. */

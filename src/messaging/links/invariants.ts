@@ -1,5 +1,6 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
+import { leftInPurgatories } from "../../mechanisms/run-report/index.ts";
 import { type BufferedClick, bufferedClick, delayedHash, linkHash } from "./entries.ts";
 import { CODE_WINDOW, keys, SIGNED_OUT_WINDOW, WARNING_WINDOW } from "./keys.ts";
 import { oldLinks } from "./old-links.ts";
@@ -228,6 +229,16 @@ export const invariants: readonly Invariant[] = [
     name: "touch_links:delayed_is_whole",
     doc: "Every click that waits is in one place with its hash, and a sign-in is noted at the click it followed.",
     check: seenTwice(delayed),
+  },
+  {
+    name: "touch_links:purgatories_are_held",
+    doc: "What a run of storing links or clicks took, it finished, unless it was stopped or died.",
+    check: seenTwice((ctx) =>
+      leftInPurgatories(ctx, [
+        { purgatory: keys.persistPurgatory(), lock: keys.persistLock(), report: keys.persistReport },
+        { purgatory: keys.delayedPurgatory(), lock: keys.delayedLock(), report: keys.delayedReport },
+      ]),
+    ),
   },
   {
     name: "touch_links:no_old_links",

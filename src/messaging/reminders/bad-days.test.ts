@@ -166,6 +166,19 @@ test("a Redis that dies and comes back with its data has every queue, purgatory,
   await house.audit();
 });
 
+test("a purgatory that a finished run left behind is found by the audit, and one of a run that was stopped is not", async () => {
+  const { commands } = house.ctx.redis;
+  await house.run(send);
+  await house.run(sendTouchesJob);
+  await commands.zadd(keys.sendPurgatory(), 1, JSON.stringify({ uid: "crl_udr_x", unix_date: today }));
+  await expect(house.audit()).rejects.toThrow("daily_reminders:send_purgatory is not empty");
+  await commands.hset(keys.sendReport(), "stop_reason", "backpressure");
+  await house.audit();
+  await commands.hset(keys.sendReport(), "stop_reason", "list_exhausted", "started_at", house.ctx.clock.now() + 1);
+  await house.audit();
+  await commands.del(keys.sendPurgatory());
+});
+
 test("whoever has just come is left alone for as long as the installation wants, and sees so in the days ahead", async () => {
   await at(7 * HOUR);
   await person("ada", "America/Los_Angeles");

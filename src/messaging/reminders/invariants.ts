@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays, openDaysAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { leftInPurgatories } from "../../mechanisms/run-report/index.ts";
 import { countKeys, keys, queuedReminder } from "./keys.ts";
 import { registrationStats, reminderStats } from "./stats.ts";
 import type { ReminderTables } from "./tables.ts";
@@ -57,6 +58,13 @@ export const invariants: readonly Invariant[] = [
     name: "daily_reminders:in_one_place",
     doc: "A reminder waits for its time or is being sent, and can be read.",
     check: seenTwice(places),
+  },
+  {
+    name: "daily_reminders:purgatory_is_held",
+    doc: "What a run of sending reminders took, it finished, unless it was stopped or died.",
+    check: seenTwice((ctx) =>
+      leftInPurgatories(ctx, [{ purgatory: keys.sendPurgatory(), lock: keys.sendLock(), report: keys.sendReport }]),
+    ),
   },
   {
     name: "daily_reminders:progress_is_whole",

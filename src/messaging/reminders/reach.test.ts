@@ -114,6 +114,25 @@ test("who switches an address off while signed in does so for their own account 
   await house.audit();
 });
 
+test("reminders that begin with an account, or come from an older list, are counted as such", async () => {
+  await person("ada");
+  await person("bob");
+  const mail = (userSub: string, begins?: "account_created" | "klaviyo") => ({
+    userSub,
+    email: `${userSub}@example.com`,
+    verified: true,
+    cause: "identity" as const,
+    begins,
+  });
+  await addEmails(house.ctx, [mail("ada", "account_created"), mail("bob")]);
+  const number = { userSub: "ada", phoneNumber: PHONE, verified: true, receivesNotifications: true } as const;
+  await addPhones(house.ctx, [{ ...number, cause: "migration", begins: "klaviyo" }]);
+  expect((await words()).subscribed).toEqual({ "email:account_created": 1, "email:email_added": 1, "sms:klaviyo": 1 });
+  // What began before does not begin again.
+  await addPhones(house.ctx, [{ ...number, cause: "migration", begins: "klaviyo" }]);
+  expect((await words()).subscribed).toMatchObject({ "sms:klaviyo": 1 });
+});
+
 test("a push token that moves takes its reminder along", async () => {
   await person("ada");
   await person("bob");

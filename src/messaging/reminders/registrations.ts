@@ -10,7 +10,7 @@ import { DEFAULT_ZONE, type ReminderTables } from "./tables.ts";
 import { type Choice, type Choices, REMINDER_CHANNELS, type TimeRange, type Window, windowOf } from "./window.ts";
 
 export type ReminderSql = Kysely<ReminderTables>;
-export type Added = AddedReason | "update_notification_time" | "klaviyo";
+export type Added = AddedReason | "update_notification_time";
 export type Removed = RemovedReason | "update_notification_time";
 
 /** Somebody's reminder on a channel may have to come or go, or to change its hours. */

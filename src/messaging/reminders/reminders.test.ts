@@ -290,6 +290,10 @@ test("what somebody chose decides when they hear from us, on every channel, and 
   const log = (await house.call("GET", "/api/1/admin/users/ada/daily_reminder_settings_log")).json();
   expect(log.items).toHaveLength(3);
   expect(log.items[0].reason).toMatchObject({ source: "user", old: { mask: 0 } });
+  const shown = (await house.call("GET", "/api/1/admin/users/ada/daily_reminders")).json();
+  expect(Object.keys(shown.reminders)).toEqual(Object.keys(shown.settings));
+  expect(shown.settings.email.days).toHaveLength(shown.reminders.email.day_of_week_mask === 127 ? 7 : 0);
+  expect((await house.call("GET", "/api/1/admin/users/nobody/daily_reminders")).statusCode).toBe(404);
   for (const bad of [
     { timezone: "Nowhere" },
     { time_range: { type: "explicit", start: 5, end: 4 } },

@@ -4,7 +4,7 @@ import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import { liveRoutes } from "../../jobs/live-routes.ts";
 import type { Route } from "../../kernel/route.ts";
-import { Timezone } from "../../people/users/service.ts";
+import { getUser, Timezone, errors as userErrors } from "../../people/users/service.ts";
 import { noteSettingsImproved } from "../contacts/service.ts";
 import { TOUCH_CHANNELS } from "../touch/service.ts";
 import { choose, endReminder, shownChoices } from "./choices.ts";
@@ -26,6 +26,12 @@ const Registration = z.object({
   end_time: z.int(),
   day_of_week_mask: z.int(),
   created_at: z.number(),
+});
+const Choice = z.object({
+  start: z.int().meta({ description: "Seconds after midnight" }),
+  end: z.int(),
+  days: z.array(Weekday),
+  is_real: z.boolean().meta({ description: "False where the hours are a time of day, or follow another channel" }),
 });
 const Coming = z.object({
   timezone: z.string(),
@@ -88,18 +94,7 @@ const people: readonly Route<Context>[] = [
     path: "/api/1/users/me/daily_reminder_settings",
     access: "user",
     summary: "When you want to be reminded, by channel",
-    responses: {
-      200: byChannel(
-        z.object({
-          start: z.int().meta({ description: "Seconds after midnight" }),
-          end: z.int(),
-          days: z.array(Weekday),
-          is_real: z
-            .boolean()
-            .meta({ description: "False where the hours are a time of day, or follow another channel" }),
-        }),
-      ),
-    },
+    responses: { 200: byChannel(Choice) },
     handle: async (ctx, { caller }) => ({
       status: 200,
       headers: NO_STORE,
@@ -214,6 +209,22 @@ const admin: readonly Route<Context>[] = [
     schemas: { params: z.object({ sub: z.string().min(1).max(255) }) },
     responses: { 200: Coming },
     handle: async (ctx, { params }) => ({ status: 200, headers: NO_STORE, body: await forecast(ctx, params.sub) }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/users/{sub}/daily_reminders",
+    access: "admin",
+    summary: "The daily reminders of a person, and when they want them",
+    schemas: { params: z.object({ sub: z.string().min(1).max(255) }) },
+    responses: { 200: z.object({ reminders: byChannel(Registration.nullable()), settings: byChannel(Choice) }) },
+    async handle(ctx, { params }) {
+      if (!(await getUser(ctx, params.sub))) throw userErrors.user_not_found();
+      const [reminders, settings] = await Promise.all([
+        shownRegistrations(ctx, params.sub),
+        shownChoices(ctx, params.sub),
+      ]);
+      return { status: 200, headers: NO_STORE, body: { reminders, settings } };
+    },
   }),
   route({
     method: "GET",

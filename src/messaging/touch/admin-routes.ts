@@ -42,7 +42,7 @@ function queuedAt(raw: string | null): number | null {
   }
 }
 
-const PageWish = z.object({
+export const PageQuery = z.object({
   before: z.coerce.number().int().optional().meta({ description: "`next` of the page before" }),
   limit: z.coerce.number().int().min(1).max(100).default(50),
 });
@@ -59,7 +59,7 @@ function history<T extends z.ZodType>(
     path: `/api/1/admin/users/{sub}/${path}`,
     access: "admin",
     summary,
-    schemas: { params: WithSub, query: PageWish },
+    schemas: { params: WithSub, query: PageQuery },
     responses: { 200: z.object({ items: z.array(item), next: z.number().nullable() }) },
     handle: async (ctx, { params, query }) => ({
       status: 200,

@@ -1,5 +1,6 @@
 import { type Invariant, type InvariantContext, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
+import { leftInPurgatories } from "../../mechanisms/run-report/index.ts";
 import { waitingAmong } from "../links/service.ts";
 import { callback, TouchEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
@@ -147,6 +148,16 @@ export const invariants: readonly Invariant[] = [
         sizes[at]! > most ? [`${key} holds ${sizes[at]} items; at most ${most}`] : [],
       );
     },
+  },
+  {
+    name: "touch:purgatories_are_held",
+    doc: "What a run of sending or of writing rows took, it finished, unless it was stopped or died.",
+    check: seenTwice((ctx) =>
+      leftInPurgatories(ctx, [
+        { purgatory: keys.sendPurgatory(), lock: keys.sendLock(), report: keys.sendReport },
+        { purgatory: keys.logPurgatory(), lock: keys.logLock(), report: keys.logReport },
+      ]),
+    ),
   },
   {
     name: "touch:touch_in_one_place",

@@ -50,6 +50,23 @@ export const touchesOf = (ctx: Pick<Context, "sql">, sub: string, page: PageWish
     where users.sub = ${sub} and ${older}`,
   );
 
+export interface LatestTouch extends Pick<ListedTouch, "id" | "channel" | "event_slug" | "destination" | "created_at"> {
+  /** Of the touch itself, whose timeline tells more. */
+  readonly uid: string;
+  readonly user_sub: string;
+}
+
+export const latestTouches = (ctx: Pick<Context, "sql">, page: PageWish) =>
+  pageOf<LatestTouch>(
+    ctx,
+    page,
+    (older) => sql`
+    select row.id, row.send_uid as uid, users.sub as user_sub, row.channel, point.event_slug, row.destination,
+      extract(epoch from row.created_at)::float8 as created_at
+    from user_touches as row join users on users.id = row.user_id
+    left join touch_points as point on point.id = row.touch_point_id where ${older}`,
+  );
+
 export interface ListedStep {
   readonly id: number;
   readonly uid: string;

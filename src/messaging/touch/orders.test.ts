@@ -205,7 +205,16 @@ test("the timeline of a touch tells every step from the queue to the click, wher
   await house.end(text!, "arrived");
   await house.work();
   await house.run(log);
-  expect(await timeline()).toMatchObject({ state: "delivered", pending: false });
+  expect(await timeline()).toMatchObject({
+    state: "delivered",
+    pending: false,
+    subject: { user_sub: "ada", channel: "sms" },
+    arrivals: [{ destination: text!.phone_number, message: { body: text!.body } }],
+    codes,
+  });
+  const latest = (await house.call("GET", "/api/1/admin/touches?limit=1")).json();
+  expect(latest.items).toMatchObject([{ uid, user_sub: "ada", channel: "sms", destination: text!.phone_number }]);
+  expect((await house.call("GET", `/api/1/admin/touches?before=${latest.next}`)).json().items).toEqual([]);
   expect(await steps()).toEqual(expect.arrayContaining(["queued", "dispatched", "clicked", "delivered"]));
   await house.base.clock.advance(1_800);
   await house.run(persistLink);

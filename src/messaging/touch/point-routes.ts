@@ -3,8 +3,21 @@ import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
 import { TOUCH_CHANNELS } from "./entries.ts";
-import { EventSlug, exampleOf, Messages, messagesEtag, STRATEGIES, type TouchPoint } from "./point.ts";
+import { errors } from "./errors.ts";
+import { BadFormat, MissingParameter } from "./format.ts";
+import {
+  EmailMessage,
+  EventSlug,
+  exampleOf,
+  Messages,
+  messagesEtag,
+  PushMessage,
+  SmsMessage,
+  STRATEGIES,
+  type TouchPoint,
+} from "./point.ts";
 import { changePoint, createPoint, deletePoint, listPoints, pointByUid } from "./point-store.ts";
+import { renderMessage } from "./render.ts";
 import { sendTestTouch } from "./test-touch.ts";
 
 const Schema = z.record(z.string(), z.unknown());
@@ -25,6 +38,26 @@ const shown = ({ id: _, ...point }: TouchPoint) => ({
   messages_etag: messagesEtag(point.messages),
   example: exampleOf(point.event_schema),
 });
+
+const MESSAGES = { sms: SmsMessage, push: PushMessage, email: EmailMessage };
+const Draft = z.strictObject({
+  channel: z.enum(TOUCH_CHANNELS),
+  message: z.union([SmsMessage, PushMessage, EmailMessage]),
+  event_parameters: Schema.default({}),
+});
+
+/** What a message says with these parameters; its fault in words where it says nothing. */
+function previewOf({ channel, message, event_parameters }: z.output<typeof Draft>) {
+  const parsed = MESSAGES[channel].safeParse(message);
+  if (!parsed.success) throw errors.parameters_mismatch({ message: `This is no message for ${channel}.` });
+  try {
+    return renderMessage(channel, parsed.data as never, event_parameters);
+  } catch (error) {
+    if (error instanceof BadFormat || error instanceof MissingParameter)
+      throw errors.parameters_mismatch({ message: `The message cannot be made: ${error.message}.` });
+    throw error;
+  }
+}
 
 const Fields = z.strictObject({
   event_slug: EventSlug,
@@ -70,6 +103,26 @@ export const pointRoutes: readonly Route<Context>[] = [
     schemas: { body: Fields },
     responses: { 201: Point },
     handle: async (ctx, { body }) => ({ status: 201, body: shown(await createPoint(ctx, body)) }),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/touch_points/preview",
+    access: "admin",
+    summary: "What a message would say, before it is saved",
+    description:
+      "Of a mail it answers the subject and the parameters of its template; `POST /api/1/admin/email/templates/{slug}/preview` shows the whole mail.",
+    schemas: { body: Draft },
+    responses: {
+      200: z.object({
+        title: z.string().optional(),
+        body: z.string().optional(),
+        channel_id: z.string().optional(),
+        subject: z.string().optional(),
+        template: z.string().optional(),
+        template_parameters: Schema.optional(),
+      }),
+    },
+    handle: (_ctx, { body }) => ({ status: 200, headers: { "cache-control": "no-store" }, body: previewOf(body) }),
   }),
   route({
     method: "GET",

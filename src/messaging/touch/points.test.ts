@@ -233,3 +233,27 @@ test("queues and runs can be looked at, and a run that never was is not found", 
     stop_reason: "list_exhausted",
   });
 });
+
+test("a message is previewed before it is saved, and told what keeps it from being made", async () => {
+  const preview = (channel: string, message: object, event_parameters: object = { name: "<b>Ana</b>" }) =>
+    call("POST", "/preview", { channel, message, event_parameters });
+  const message = sms("a", 1, "Hi {name}", ["name"]);
+  expect((await preview("sms", message)).json()).toEqual({ body: "Hi <b>Ana</b>" });
+  const mail = {
+    priority: 1,
+    uid: "crl_tpem_a",
+    subject_format: "For {name}",
+    template: "announcement",
+    template_parameters_fixed: { title: "News" },
+    template_parameters_substituted: [{ key: ["body"], format: "Dear {name}", parameters: ["name"] }],
+  };
+  expect((await preview("email", mail)).json()).toEqual({
+    subject: "For <b>Ana</b>",
+    template: "announcement",
+    template_parameters: { title: "News", body: "Dear <b>Ana</b>" },
+  });
+  expect(outcome(await preview("push", message))).toEqual([409, "parameters_mismatch"]);
+  expect(outcome(await preview("sms", message, {}))).toEqual([409, "parameters_mismatch"]);
+  expect(outcome(await preview("sms", sms("a", 1, "a { b")))).toEqual([409, "parameters_mismatch"]);
+  expect((await preview("sms", { body_format: 1 })).statusCode).toBe(422);
+});

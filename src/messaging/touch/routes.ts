@@ -2,14 +2,16 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
-import { adminRoutes } from "./admin-routes.ts";
+import { adminRoutes, PageQuery } from "./admin-routes.ts";
 import { TOUCH_CHANNELS, TOUCH_UID } from "./entries.ts";
 import { errors } from "./errors.ts";
+import { latestTouches } from "./listing.ts";
 import { dropOrders, Order, prepareOrders, queueOrders } from "./order.ts";
 import { pointRoutes } from "./point-routes.ts";
 import { onceForKey } from "./requests.ts";
 import { timelineOf } from "./timeline.ts";
 
+const NO_STORE = { "cache-control": "no-store" };
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const Sent = z.object({
   touches: z.array(
@@ -69,6 +71,33 @@ export const routes: readonly Route<Context>[] = [
   }),
   route({
     method: "GET",
+    path: "/api/1/admin/touches",
+    access: "admin",
+    summary: "The touches that reached somebody, the newest first",
+    schemas: { query: PageQuery },
+    responses: {
+      200: z.object({
+        items: z.array(
+          z.object({
+            uid: z.string(),
+            user_sub: z.string(),
+            channel: z.enum(TOUCH_CHANNELS),
+            event_slug: z.string().nullable(),
+            destination: z.string(),
+            created_at: z.number(),
+          }),
+        ),
+        next: z.number().nullable(),
+      }),
+    },
+    handle: async (ctx, { query }) => ({
+      status: 200,
+      headers: NO_STORE,
+      body: await latestTouches(ctx, { before: query.before, limit: query.limit }),
+    }),
+  }),
+  route({
+    method: "GET",
     path: "/api/1/admin/touches/{uid}",
     access: "admin",
     summary: "What happened to a touch: queued, dispatched, accepted, delivered or failed, clicked",
@@ -76,6 +105,19 @@ export const routes: readonly Route<Context>[] = [
     responses: {
       200: z.object({
         uid: z.string(),
+        subject: z
+          .object({
+            user_sub: z.string(),
+            channel: z.enum(TOUCH_CHANNELS),
+            event_slug: z.string().nullable(),
+            event_parameters: z.record(z.string(), z.unknown()).nullable(),
+          })
+          .nullable()
+          .meta({ description: "Null until its trail or its arrival is written" }),
+        arrivals: z.array(
+          z.object({ destination: z.string(), message: z.record(z.string(), z.unknown()), created_at: z.number() }),
+        ),
+        codes: z.array(z.string()).meta({ description: "Of its links" }),
         state: z.string(),
         pending: z.boolean(),
         moments: z.array(
@@ -91,7 +133,7 @@ export const routes: readonly Route<Context>[] = [
     },
     handle: async (ctx, { params }) => ({
       status: 200,
-      headers: { "cache-control": "no-store" },
+      headers: NO_STORE,
       body: await timelineOf(ctx, params.uid),
     }),
   }),

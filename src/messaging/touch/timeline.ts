@@ -4,6 +4,7 @@ import type { Context } from "../../jobs/context.ts";
 import { storyOf } from "../../mechanisms/message-log/index.ts";
 import { clicksOfTouches } from "../links/service.ts";
 import { traceMessage } from "../messages/service.ts";
+import type { TouchChannel } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { attemptUid } from "./plan.ts";
@@ -20,8 +21,28 @@ export interface Moment {
   readonly detail: string | null;
 }
 
+/** Who was told what, and where it arrived. */
+export interface Subject {
+  readonly user_sub: string;
+  readonly channel: TouchChannel;
+  readonly event_slug: string | null;
+  /** Null where the installation keeps no trail. */
+  readonly event_parameters: Readonly<Record<string, unknown>> | null;
+}
+
+export interface Arrival {
+  readonly destination: string;
+  readonly message: Readonly<Record<string, unknown>>;
+  readonly created_at: number;
+}
+
 export interface Timeline {
   readonly uid: string;
+  /** Null until its trail or its arrival is written. */
+  readonly subject: Subject | null;
+  readonly arrivals: readonly Arrival[];
+  /** Of its links. */
+  readonly codes: readonly string[];
   /** `queued`, `dispatched`, `delivered`, `failed`, `expired`, `unreachable`, `stale` or `improper`. */
   readonly state: string;
   /** Whether its end is still waited for. */
@@ -46,11 +67,13 @@ const STATES: ReadonlySet<string> = new Set([
 /** Everything that is known of one touch, in the order in which it happened. */
 export async function timelineOf(ctx: Context, uid: string): Promise<Timeline> {
   const { commands, topology } = ctx.redis;
-  const [own, score, codes] = await Promise.all([
+  const [own, score, { subject, arrivals }, waiting] = await Promise.all([
     storyOf(ctx, uid),
     commands.zscore(topology.key(keys.pending()), uid),
-    codesOf(ctx, uid),
+    writtenOf(ctx, uid),
+    commands.hvals(topology.key(keys.pendingItem({ uid }))),
   ]);
+  const codes = codesOf(subject, waiting);
   if (own.length === 0 && score === null) throw errors.touch_not_found();
   const messageUids = own.flatMap(({ step, detail }) => (step === "dispatched" && detail ? [detail] : []));
   const [traces, clicks] = await Promise.all([
@@ -77,17 +100,41 @@ export async function timelineOf(ctx: Context, uid: string): Promise<Timeline> {
     });
   moments.sort((one, other) => one.at - other.at);
   const state = own.findLast(({ step }) => STATES.has(step))?.step ?? "dispatched";
-  return { uid, state, pending: score !== null, moments };
+  return { uid, subject, arrivals, codes, state, pending: score !== null, moments };
+}
+
+/** What SQL has of it: the first step of its trail, and an arrival for each address that it reached. */
+async function writtenOf(
+  ctx: Pick<Context, "sql">,
+  uid: string,
+): Promise<{ readonly subject: Subject | null; readonly arrivals: readonly Arrival[] }> {
+  const { rows } = await sql<Subject & { [field in keyof Arrival]: Arrival[field] | null }>`
+    select users.sub as user_sub, log.event ->> 'channel' as channel, log.event ->> 'event' as event_slug,
+      log.event -> 'event_parameters' as event_parameters, null as destination, null as message,
+      null::float8 as created_at
+    from user_touch_debug_log as log join users on users.id = log.user_id where log.uid = ${attemptUid({ uid })}
+    union all
+    select users.sub, row.channel, point.event_slug, null, row.destination, row.message,
+      extract(epoch from row.created_at)::float8
+    from user_touches as row join users on users.id = row.user_id
+    left join touch_points as point on point.id = row.touch_point_id where row.send_uid = ${uid}
+    order by created_at nulls first`.execute(ctx.sql.tables<TouchTables>());
+  const [first] = rows;
+  const subject = first && {
+    user_sub: first.user_sub,
+    channel: first.channel,
+    event_slug: first.event_slug,
+    event_parameters: first.event_parameters,
+  };
+  const arrivals = rows.flatMap(({ destination, message, created_at }) =>
+    destination === null ? [] : [{ destination, message: message!, created_at: created_at! }],
+  );
+  return { subject: subject ?? null, arrivals };
 }
 
 /** The codes of its links: those in its parameters, as its trail keeps them, and those that its callbacks name. */
-async function codesOf(ctx: Context, uid: string): Promise<readonly string[]> {
-  const { commands, topology } = ctx.redis;
-  const waiting = await commands.hvals(topology.key(keys.pendingItem({ uid })));
-  const { rows } = await sql<{ parameters: string | null }>`
-    select (event -> 'event_parameters')::text as parameters from user_touch_debug_log
-    where uid = ${attemptUid({ uid })}`.execute(ctx.sql.tables<TouchTables>());
-  const told = [...(rows[0]?.parameters ?? "").matchAll(LINK)].map(([, code]) => code!);
+function codesOf(subject: Subject | null, waiting: readonly string[]): readonly string[] {
+  const told = [...JSON.stringify(subject?.event_parameters ?? "").matchAll(LINK)].map(([, code]) => code!);
   return [...new Set([...told, ...waiting.flatMap(namedCodes)])];
 }
 
