@@ -435,7 +435,18 @@ export interface Routes {
     /** Every declared key and channel. */
     "/api/1/admin/keys": {
       answer: {
-        items: Record<string, unknown>[];
+        items: {
+          pattern: string;
+          kind: "key" | "channel";
+          /** The Redis type, or `channel` */
+          type: string;
+          family: string;
+          domain: string;
+          /** Null: never expires. A number: seconds at most. A text where seconds do not tell it */
+          ttl: null | number | string;
+          origin: "documented" | "carillon";
+          doc: string;
+        }[];
       };
     };
     /** What a key, channel or pattern means, and what the key holds now. A name that nobody declared is answered with the patterns most like it. Secret values are withheld. */
@@ -443,7 +454,116 @@ export interface Routes {
       query: {
         name: string;
       };
-      answer: Record<string, unknown>;
+      answer: {
+        known: true;
+        kind: "key" | "channel";
+        pattern: string;
+        parameters: Record<string, string> | null;
+        type: string;
+        family: string;
+        domain: string;
+        ttl: string;
+        origin: string;
+        shape: string;
+        doc: string;
+        shared: boolean;
+        secret: boolean;
+        cache: boolean;
+        live?: {
+          exists: false;
+        } | {
+          exists: true;
+          type: string;
+          /** Seconds; null: never */
+          expires_in: number | null;
+          bytes: number;
+          length: number | null;
+          /** Decoded; absent when it is withheld, too large or undecodable */
+          value: unknown;
+          complete: boolean;
+          /** Why there is no value */
+          note?: string;
+        };
+      } | {
+        known: false;
+        name: string;
+        near: {
+          pattern: string;
+          kind: "key" | "channel";
+          doc: string;
+        }[];
+      };
+    };
+    /** Some live keys of a pattern; of a secret one none. A large keyspace is not searched to its end; `complete` tells whether these are all. */
+    "/api/1/admin/keys/examples": {
+      query: {
+        pattern: string;
+        limit?: number | undefined;
+      };
+      answer: {
+        items: string[];
+        complete: boolean;
+      };
+    };
+    /** What the last audit found, with the count and weight of every pattern; null when there was none. */
+    "/api/1/admin/keys/audit": {
+      answer: {
+        audit: {
+          ok: boolean;
+          started_at: number;
+          seconds: number;
+          deep: boolean;
+          keys: number;
+          bytes: number;
+          /** All findings; `findings` lists the first few of each kind and pattern */
+          found: number;
+          counts: {
+            kind: "unknown_key" | "wrong_type" | "undecodable_value" | "missing_ttl" | "forbidden_ttl" | "excessive_ttl" | "broken_invariant";
+            pattern: string | null;
+            count: number;
+          }[];
+          findings: {
+            kind: "unknown_key" | "wrong_type" | "undecodable_value" | "missing_ttl" | "forbidden_ttl" | "excessive_ttl" | "broken_invariant";
+            pattern: string | null;
+            key: string | null;
+            detail: string;
+          }[];
+          /** How many rules over several keys were checked */
+          invariants: number;
+          patterns: {
+            pattern: string;
+            domain: string;
+            family: string;
+            type: string;
+            keys: number;
+            bytes: number;
+            /** Elements of collections, bytes of strings */
+            length: number;
+            /** Values that were too large to read */
+            unread: number;
+          }[];
+          unknown: {
+            prefix: string;
+            keys: number;
+            bytes: number;
+          }[];
+        } | null;
+      };
+    };
+    /** Every setting of the process that answers: value, source, meaning; secrets masked. */
+    "/api/1/admin/settings": {
+      answer: {
+        items: {
+          name: string;
+          env: string;
+          value: unknown;
+          default: unknown;
+          source: "environment" | ".env" | "default" | "override";
+          unit?: string;
+          secret: boolean;
+          doc: string;
+        }[];
+      };
     };
     /** See how far an upload is. Lists the first hundred missing parts, so that a client can go on after an interruption. */
     "/api/1/file_uploads/{uid}": {
@@ -556,7 +676,7 @@ export interface Routes {
         messages: number;
       };
     };
-    /** The inbox of the simulated providers as a page. */
+    /** Where the page of the inbox was before: leads to where it is now. */
     "/sandbox/inbox": {
       answer: unknown;
     };
@@ -694,6 +814,13 @@ export interface Routes {
       };
       answer: unknown;
     };
+    /** The HTML of a mail, for a frame in which nothing runs. */
+    "/api/1/sandbox/messages/{id}/html": {
+      path: {
+        id: string;
+      };
+      answer: unknown;
+    };
     /** What was sent to the simulated providers, newest first. */
     "/sandbox/api/inbox": {
       query?: {
@@ -823,6 +950,13 @@ export interface Routes {
     };
     /** A mail as it was sent, to save and open in a mail program. */
     "/sandbox/api/inbox/{id}/raw": {
+      path: {
+        id: string;
+      };
+      answer: unknown;
+    };
+    /** The HTML of a mail, for a frame in which nothing runs. */
+    "/sandbox/api/inbox/{id}/html": {
       path: {
         id: string;
       };
@@ -1573,6 +1707,31 @@ export interface Routes {
         potential_channels: ("email" | "sms" | "push")[];
       };
     };
+    /** Find people by name, email address, phone number or sub, the newest first. */
+    "/api/1/admin/people": {
+      query?: {
+        /** A part of a name, address or number, or the beginning of a sub */
+        search?: string | undefined;
+        /** `next` of the page before */
+        before?: string | undefined;
+        limit?: number | undefined;
+      };
+      answer: {
+        items: {
+          sub: string;
+          uuid: string;
+          role: "user" | "organizer" | "admin";
+          timezone: string | null;
+          given_name: string | null;
+          family_name: string | null;
+          created_at: number;
+          emails: string[];
+          phones: string[];
+          push_tokens: number;
+        }[];
+        next: string | null;
+      };
+    };
     /** List suppressed email addresses, the newest first. */
     "/api/1/admin/suppressed_emails": {
       query?: {
@@ -1781,13 +1940,15 @@ export interface Routes {
         attachments: string[];
       };
     };
-    /** An example of a template as it would be sent. */
+    /** A template as it would be sent, with the parameters of an example or with these. With `as=html` it can be framed by pages of this server; it runs no scripts there. */
     "/api/1/admin/email/templates/{slug}/preview": {
       path: {
         slug: string;
       };
       query?: {
         example?: number | undefined;
+        /** A JSON object, in place of those of the example */
+        parameters?: string | undefined;
         as?: "json" | "html" | "text" | undefined;
       };
       answer: {
@@ -2149,6 +2310,25 @@ export interface Routes {
         next?: number;
       };
     };
+    /** The touches that reached somebody, the newest first. */
+    "/api/1/admin/touches": {
+      query?: {
+        /** `next` of the page before */
+        before?: number | undefined;
+        limit?: number | undefined;
+      };
+      answer: {
+        items: {
+          uid: string;
+          user_sub: string;
+          channel: "push" | "sms" | "email";
+          event_slug: string | null;
+          destination: string;
+          created_at: number;
+        }[];
+        next: number | null;
+      };
+    };
     /** What happened to a touch: queued, dispatched, accepted, delivered or failed, clicked. */
     "/api/1/admin/touches/{uid}": {
       path: {
@@ -2156,6 +2336,20 @@ export interface Routes {
       };
       answer: {
         uid: string;
+        /** Null until its trail or its arrival is written */
+        subject: {
+          user_sub: string;
+          channel: "push" | "sms" | "email";
+          event_slug: string | null;
+          event_parameters: Record<string, unknown> | null;
+        } | null;
+        arrivals: {
+          destination: string;
+          message: Record<string, unknown>;
+          created_at: number;
+        }[];
+        /** Of its links */
+        codes: string[];
         state: string;
         pending: boolean;
         moments: {
@@ -2496,6 +2690,66 @@ export interface Routes {
         }[];
       };
     };
+    /** The daily reminders of a person, and when they want them. */
+    "/api/1/admin/users/{sub}/daily_reminders": {
+      path: {
+        sub: string;
+      };
+      answer: {
+        reminders: {
+          email: {
+            uid: string;
+            destinations: string[];
+            start_time: number;
+            end_time: number;
+            day_of_week_mask: number;
+            created_at: number;
+          } | null;
+          sms: {
+            uid: string;
+            destinations: string[];
+            start_time: number;
+            end_time: number;
+            day_of_week_mask: number;
+            created_at: number;
+          } | null;
+          push: {
+            uid: string;
+            destinations: string[];
+            start_time: number;
+            end_time: number;
+            day_of_week_mask: number;
+            created_at: number;
+          } | null;
+        };
+        settings: {
+          email: {
+            /** Seconds after midnight */
+            start: number;
+            end: number;
+            days: ("Sunday" | "Monday" | "Tuesday" | "Wednesday" | "Thursday" | "Friday" | "Saturday")[];
+            /** False where the hours are a time of day, or follow another channel */
+            is_real: boolean;
+          };
+          sms: {
+            /** Seconds after midnight */
+            start: number;
+            end: number;
+            days: ("Sunday" | "Monday" | "Tuesday" | "Wednesday" | "Thursday" | "Friday" | "Saturday")[];
+            /** False where the hours are a time of day, or follow another channel */
+            is_real: boolean;
+          };
+          push: {
+            /** Seconds after midnight */
+            start: number;
+            end: number;
+            days: ("Sunday" | "Monday" | "Tuesday" | "Wednesday" | "Thursday" | "Friday" | "Saturday")[];
+            /** False where the hours are a time of day, or follow another channel */
+            is_real: boolean;
+          };
+        };
+      };
+    };
     /** Every choice of times that a person made, the newest first. */
     "/api/1/admin/users/{sub}/daily_reminder_settings_log": {
       path: {
@@ -2659,6 +2913,15 @@ export interface Routes {
       answer: {
         queue: string;
         id: string;
+      };
+    };
+    /** Audit the keyspace in a worker, beside all traffic. Its progress is told under `uid`. While an audit runs, another one ends at once. */
+    "/api/1/admin/keys/audit": {
+      body: {
+        deep?: boolean | undefined;
+      };
+      answer: {
+        uid: string;
       };
     };
     /** Upload one part of a file. multipart/form-data with one field named file. Parts may come in any order and at the same time. */
@@ -3047,6 +3310,17 @@ export interface Routes {
       answer: {
         improved_at: number;
       };
+    };
+    /** Switch notifications to a contact method on or off, on its owner's behalf. */
+    "/api/1/admin/users/{sub}/contact_methods/{uid}/notifications": {
+      path: {
+        sub: string;
+        uid: string;
+      };
+      body: {
+        enabled: boolean;
+      };
+      answer: unknown;
     };
     /** Suppress an email address. No mail of any kind goes to it, whoever has it. A weaker reason is replaced. */
     "/api/1/admin/suppressed_emails": {
@@ -3528,6 +3802,47 @@ export interface Routes {
           created_at: number;
         }[];
         next: string | null;
+      };
+    };
+    /** What a message would say, before it is saved. Of a mail it answers the subject and the parameters of its template; `POST /api/1/admin/email/templates/{slug}/preview` shows the whole mail. */
+    "/api/1/admin/touch_points/preview": {
+      body: {
+        channel: "push" | "sms" | "email";
+        message: {
+          priority: number;
+          uid: string;
+          body_format: string;
+          body_parameters?: readonly string[] | undefined;
+        } | {
+          priority: number;
+          uid: string;
+          title_format: string;
+          title_parameters?: readonly string[] | undefined;
+          body_format: string;
+          body_parameters?: readonly string[] | undefined;
+          channel_id: string;
+        } | {
+          priority: number;
+          uid: string;
+          subject_format: string;
+          subject_parameters?: readonly string[] | undefined;
+          template: string;
+          template_parameters_fixed?: Record<string, unknown> | undefined;
+          template_parameters_substituted?: readonly {
+            key: readonly (string | number)[];
+            format: string;
+            parameters?: readonly string[] | undefined;
+          }[] | undefined;
+        };
+        event_parameters?: Record<string, unknown> | undefined;
+      };
+      answer: {
+        title?: string;
+        body?: string;
+        channel_id?: string;
+        subject?: string;
+        template?: string;
+        template_parameters?: Record<string, unknown>;
       };
     };
     /** Send yourself a message of a touch point. To at most three of your own addresses. Nothing is remembered of it. */
@@ -4243,6 +4558,14 @@ export interface Routes {
     /** Remove a contact method. */
     "/api/1/users/me/contact_methods/{uid}": {
       path: {
+        uid: string;
+      };
+      answer: unknown;
+    };
+    /** Remove a contact method, on its owner's behalf. */
+    "/api/1/admin/users/{sub}/contact_methods/{uid}": {
+      path: {
+        sub: string;
         uid: string;
       };
       answer: unknown;

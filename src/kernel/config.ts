@@ -112,6 +112,34 @@ export interface EffectiveSetting {
   readonly source: "environment" | ".env" | "default" | "override";
 }
 
+/** An address as people may see it: with its user and password replaced. */
+export function withoutSecrets(url: string): string {
+  return url.replace(/^([a-z+]+:\/\/)[^@/]*@/i, "$1***@");
+}
+
+/** A secret address keeps its host, which is what people look for; any other secret only says that it is set. */
+export function masked({ setting, value }: Pick<EffectiveSetting, "setting" | "value">): unknown {
+  if (!setting.secret || value === undefined) return value;
+  const text = String(value);
+  if (!/^[a-z+]+:\/\//i.test(text) || /^https?:/i.test(text)) return "********";
+  return withoutSecrets(text).replace(/\?.*$/, "?***");
+}
+
+/** A setting for people and programs that look at it, with its secrets masked. */
+export function shownSetting(entry: EffectiveSetting) {
+  const { name, env, doc, unit, secret, default: usual } = entry.setting;
+  return {
+    name,
+    env,
+    value: masked(entry) ?? null,
+    default: usual ?? null,
+    source: entry.source,
+    unit,
+    secret,
+    doc,
+  };
+}
+
 /** The validated settings of this process. `get` takes the declaration, so its type is the setting's own. */
 export class Config {
   readonly effective: readonly EffectiveSetting[];

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { settings as accessSettings } from "../infrastructure/access/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { Config } from "../kernel/config.ts";
+import { type Config, withoutSecrets } from "../kernel/config.ts";
 import { defineErrors } from "../kernel/errors.ts";
 import { type Log, openLog } from "../kernel/log.ts";
 import { claimPidFile, liveInstances, pidFileHolder } from "../kernel/process/index.ts";
@@ -236,11 +236,6 @@ function prettyIsInstalled(): boolean {
   } catch {
     return false;
   }
-}
-
-/** An address as people may see it: with its user and password replaced. */
-export function withoutSecrets(url: string): string {
-  return url.replace(/^([a-z+]+:\/\/)[^@/]*@/i, "$1***@");
 }
 
 type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };

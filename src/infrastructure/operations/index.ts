@@ -3,16 +3,19 @@ import { alertKeys, alertSettings } from "../../mechanisms/alerts/index.ts";
 import { datedCounterKeys, datedCounterMigrations } from "../../mechanisms/dated-counters/index.ts";
 import { keys as layeredCacheKeys } from "../../mechanisms/layered-cache/keys.ts";
 import { errors } from "./errors.ts";
+import { auditKeyspace } from "./jobs.ts";
+import { keys } from "./keys.ts";
 import { watchQueueLengths } from "./queue-lengths.ts";
 import { routes } from "./routes.ts";
 
 /** What operators see of the whole house, and the keys and tables of mechanisms that belong to no room of their own. */
 export const operations = domain({
   name: "operations",
-  keys: [alertKeys, datedCounterKeys, layeredCacheKeys],
+  keys: [keys, alertKeys, datedCounterKeys, layeredCacheKeys],
   settings: alertSettings,
   errors,
   migrations: datedCounterMigrations,
+  runners: [auditKeyspace],
   routes,
   start: async (ctx) => {
     const stop = watchQueueLengths(ctx);

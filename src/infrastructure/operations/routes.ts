@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/index.ts";
-import { explain, keysJson } from "../../kernel/keyspace/index.ts";
 import type { Route } from "../../kernel/route.ts";
 import { RecentAlert } from "../../mechanisms/alerts/index.ts";
 import { forceRelease, listLocks } from "../../mechanisms/lock/index.ts";
 import { discardQuarantined, quarantinedQueues } from "../../mechanisms/quarantine/index.ts";
+import { keyspaceRoutes } from "./keyspace-routes.ts";
 import { readQuarantine, redrive } from "./quarantine.ts";
 import { readRecentAlerts } from "./recent-alerts.ts";
 import { readReports } from "./reports.ts";
@@ -14,7 +14,6 @@ const LONGEST_NAME = 1024;
 
 const Name = z.string().min(1).max(LONGEST_NAME);
 const Json = z.record(z.string(), z.unknown());
-const Items = z.object({ items: z.array(Json) });
 const Report = z.object({
   key: z.string(),
   runner: z.string(),
@@ -147,33 +146,5 @@ export const routes: readonly Route<Context>[] = [
       handle: async (ctx) => ({ status: 200, body: { items: await readRecentAlerts(ctx) } }),
     }),
   ),
-  route({
-    method: "GET",
-    path: "/api/1/admin/keys",
-    access: "admin",
-    summary: "Every declared key and channel",
-    responses: { 200: Items },
-    handle: (ctx) => ({ status: 200, body: { items: keysJson(ctx.catalogue) } }),
-  }),
-  route({
-    method: "GET",
-    path: "/api/1/admin/keys/explain",
-    access: "admin",
-    summary: "What a key, channel or pattern means, and what the key holds now",
-    description: "A name that nobody declared is answered with the patterns most like it. Secret values are withheld.",
-    schemas: { query: z.object({ name: Name }) },
-    responses: { 200: Json },
-    handle: async (ctx, { query }) => ({
-      status: 200,
-      body: readable(await explain(ctx.catalogue, query.name, ctx)),
-    }),
-  }),
+  ...keyspaceRoutes,
 ];
-
-/** JSON of decoded values: bytes as base64, where JSON would print every one of them. */
-function readable(value: unknown): unknown {
-  if (Buffer.isBuffer(value)) return value.toString("base64");
-  if (Array.isArray(value)) return value.map(readable);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, readable(inner)]));
-}

@@ -19,6 +19,20 @@ export const Answered = z.object({
   answered: z.number().nullable().meta({ description: "What the called webhook answered; null: nothing, or not yet" }),
 });
 
+/** A mail may say anything, but runs nothing, asks nobody but for pictures, and is shown by pages of this house only. */
+const MAIL_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": [
+    "sandbox allow-popups allow-popups-to-escape-sandbox",
+    "default-src 'none'",
+    "img-src https: data:",
+    "style-src 'unsafe-inline'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join("; "),
+  "x-frame-options": "SAMEORIGIN",
+};
+
 function messageOf(ctx: Context, request: RouteRequest<{ params: typeof ById }>) {
   const sandbox = stageOf(ctx, request);
   const message = sandbox.inbox.get(request.params.id);
@@ -105,6 +119,20 @@ export const inboxRoutes = (base: string) => [
           "content-disposition": `attachment; filename="${message.id}.eml"`,
         },
       };
+    },
+  }),
+  route({
+    method: "GET",
+    path: `${base}/{id}/html`,
+    access: "public",
+    summary: "The HTML of a mail, for a frame in which nothing runs",
+    schemas: { params: ById },
+    handle: (ctx, request) => {
+      const { message } = messageOf(ctx, request);
+      const html = message.mail?.html;
+      if (!html) throw errors.sandbox_message_unknown({ message: "The message has no HTML." });
+      // Links of a mail open beside it: inside the frame most pages refuse to be shown.
+      return { status: 200, body: `<base target="_blank">${html}`, headers: MAIL_HEADERS };
     },
   }),
   route({

@@ -3,7 +3,6 @@ import { route } from "../../domain.ts";
 import { KNOB_OWNERS, KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
 import { TOPIC_ARN } from "../../sandbox/sns.ts";
 import { errors } from "./errors.ts";
-import { INBOX_PAGE, INBOX_POLICY } from "./inbox-page.ts";
 import { Answered, inboxRoutes } from "./inbox-routes.ts";
 import { stageOf } from "./local-callers.ts";
 import { recipientRoutes } from "./recipient-routes.ts";
@@ -54,14 +53,10 @@ export const routes = [
     method: "GET",
     path: "/sandbox/inbox",
     access: "public",
-    summary: "The inbox of the simulated providers as a page",
+    summary: "Where the page of the inbox was before: leads to where it is now",
     handle: (ctx, request) => {
       stageOf(ctx, request);
-      return {
-        status: 200,
-        body: INBOX_PAGE,
-        headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": INBOX_POLICY },
-      };
+      return { status: 301, headers: { location: "/sandbox" }, body: "" };
     },
   }),
   ...inboxRoutes("/api/1/sandbox/messages"),

@@ -12,6 +12,7 @@ import { errors } from "./errors.ts";
 import { settings } from "./settings.ts";
 
 export { errors } from "./errors.ts";
+export { stageOf } from "./local-callers.ts";
 
 type Surroundings = Pick<Context, "config" | "clock" | "log">;
 

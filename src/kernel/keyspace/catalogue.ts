@@ -1,5 +1,6 @@
 import type { AnyKey } from "./declare.ts";
 import { type FamilyPlan, planOf } from "./family.ts";
+import type { Invariant } from "./invariant.ts";
 
 export interface CatalogueEntry extends AnyKey {
   /** The domain whose `keys.ts` declares it. */
@@ -22,12 +23,21 @@ export class Catalogue {
   readonly families: readonly FamilyPlan[];
   /** Names of the domains, in the order of the floor plan. */
   readonly domains: readonly string[];
+  /** What must hold over the keys of all domains, for whoever audits them. */
+  readonly invariants: readonly Invariant[];
   /** Candidates by the first segment of their fixed prefix, the most specific first; "" holds those without one. */
   readonly #keysBySegment = new Map<string, CatalogueEntry[]>();
   readonly #channelsBySegment = new Map<string, CatalogueEntry[]>();
 
-  constructor(domains: readonly { readonly name: string; readonly keys?: readonly object[] }[]) {
+  constructor(
+    domains: readonly {
+      readonly name: string;
+      readonly keys?: readonly object[];
+      readonly invariants?: readonly Invariant[];
+    }[],
+  ) {
     this.domains = domains.map(({ name }) => name);
+    this.invariants = domains.flatMap(({ invariants = [] }) => invariants);
     const byFamily = new Map<string, FamilyPlan>();
     const entries: CatalogueEntry[] = [];
     for (const domain of domains)

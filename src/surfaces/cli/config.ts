@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import type { EffectiveSetting } from "../../kernel/config.ts";
-import { withoutSecrets } from "../foundation.ts";
+import { masked, shownSetting } from "../../kernel/config.ts";
 import { loadSettings } from "../settings.ts";
 import type { Io } from "./io.ts";
 
@@ -19,7 +18,7 @@ file of the working directory, or the default. Secrets are masked. A bad value i
         .effective.filter((entry) => !options.set || entry.source !== "default")
         .filter(({ setting }) => !filter || `${setting.name} ${setting.env} ${setting.doc}`.includes(filter));
       if (options.json) {
-        io.out(JSON.stringify(shown.map(asJson), undefined, 2));
+        io.out(JSON.stringify(shown.map(shownSetting), undefined, 2));
         return;
       }
       for (const entry of shown) {
@@ -28,28 +27,6 @@ file of the working directory, or the default. Secrets are masked. A bad value i
         io.out(`    ${doc}`);
       }
     });
-}
-
-function asJson(entry: EffectiveSetting) {
-  const { name, env, doc, unit, secret } = entry.setting;
-  return {
-    name,
-    env,
-    value: masked(entry) ?? null,
-    default: entry.setting.default ?? null,
-    source: entry.source,
-    unit,
-    secret,
-    doc,
-  };
-}
-
-/** A secret address keeps its host, which is what people look for; any other secret only says that it is set. */
-export function masked({ setting, value }: Pick<EffectiveSetting, "setting" | "value">): unknown {
-  if (!setting.secret || value === undefined) return value;
-  const text = String(value);
-  if (!/^[a-z+]+:\/\//i.test(text) || /^https?:/i.test(text)) return "********";
-  return withoutSecrets(text).replace(/\?.*$/, "?***");
 }
 
 function readable(value: unknown): string {

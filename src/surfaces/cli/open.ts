@@ -1,5 +1,4 @@
 import { sql as raw } from "kysely";
-import { domains } from "../../domains.ts";
 import type { Context } from "../../jobs/context.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { migrate } from "../../kernel/sql/index.ts";
@@ -27,7 +26,7 @@ export function opener(io: Io): Open {
 /** For `carillon keys`: half of its commands need only the declarations, and then nothing is opened. */
 export function openKeyspace(io: Io) {
   return async ({ server }: { readonly server: boolean }): Promise<OpenKeyspace> => {
-    const invariants = domains.flatMap((room) => room.invariants ?? []);
+    const { invariants } = catalogue();
     if (!server) return { catalogue: catalogue(), ctx: CLOSED, invariants, close: async () => {} };
     const config = loadSettings(io.environment, io.workingDirectory);
     const furnished = await furnish({ config, role: "cli", log: silentLog });

@@ -1,14 +1,30 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { extname, join } from "node:path";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { stageOf } from "../../infrastructure/sandbox/service.ts";
+import type { Context } from "../../jobs/context.ts";
+import type { Caller } from "../../kernel/route.ts";
+import { callerOf } from "./caller.ts";
 import { errors } from "./errors.ts";
+
+interface Page {
+  readonly paths: readonly string[];
+  readonly file: string;
+  /** Throws for callers who may not have the page. */
+  readonly admit?: (ctx: Context, caller: { readonly caller: Caller; readonly headers: IncomingHttpHeaders }) => void;
+}
 
 /**
  * The web pages as the build left them: one HTML file an address, below which the page finds its own way, and assets whose
  * names change with their contents. All of them are read once, when the server is built.
  */
-const PAGES = { "/admin": "admin.html" } as const;
+const PAGES: readonly Page[] = [
+  { paths: ["/admin", "/admin/*"], file: "admin.html" },
+  // Where simulated providers do not serve, there is no page of theirs either.
+  { paths: ["/sandbox"], file: "sandbox.html", admit: stageOf },
+];
 const ASSETS_PATH = "/admin/assets/";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -32,17 +48,19 @@ const NONCE = "{{style-nonce}}";
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Carillon</title>
 <h1>The dashboard is not built</h1><p>Run <code>npm run build</code> and start Carillon again.</p></html>`;
 
-export function servePages(app: FastifyInstance, folder: string | undefined): void {
+export function servePages(app: FastifyInstance, ctx: Context, folder: string | undefined): void {
   const files = folder === undefined ? new Map<string, Buffer>() : filesOf(folder);
   const options = { schema: { hide: true }, config: { quiet: true } as object };
   app.get<{ Params: { name: string } }>(`${ASSETS_PATH}:name`, options, (request, reply) =>
     sendAsset(files, request.params.name, request, reply),
   );
-  for (const [path, file] of Object.entries(PAGES)) {
+  for (const { paths, file, admit } of PAGES) {
     const html = files.get(file)?.toString("utf8");
-    const handler = (_request: FastifyRequest, reply: FastifyReply) => sendPage(html, reply);
-    app.get(path, options, handler);
-    app.get(`${path}/*`, options, handler);
+    const handler = (request: FastifyRequest, reply: FastifyReply) => {
+      admit?.(ctx, { caller: callerOf(request), headers: request.headers });
+      return sendPage(html, reply);
+    };
+    for (const path of paths) app.get(path, options, handler);
   }
 }
 

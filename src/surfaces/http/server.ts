@@ -99,7 +99,7 @@ export async function buildServer(
     await mountAll(scope, ctx, domains);
     serveSystem(scope, ctx, { readiness, draining: isDraining });
     serveLanding(scope, { domains, version, readiness });
-    servePages(scope, options.pages);
+    servePages(scope, ctx, options.pages);
     await serveDocs(scope);
   });
   await app.ready();
@@ -180,14 +180,15 @@ async function mountAll(app: FastifyInstance, ctx: Context, domains: readonly Do
 }
 
 /**
- * One log line and one measurement a request; of routes that are quiet, and of what an open dashboard reads every few
- * seconds, a line only of what failed. The address is the route's pattern: a real one may hold a secret.
+ * One log line and one measurement a request; of routes that are quiet, and of what an open dashboard or inbox reads every
+ * few seconds, a line only of what failed. The address is the route's pattern: a real one may hold a secret.
  */
 function observe(app: FastifyInstance, ctx: Context, measured: Measured): void {
   app.addHook("onResponse", (request, reply, done) => {
     const seconds = measured(request, reply);
     const { quiet } = request.routeOptions.config as { readonly quiet?: boolean };
-    const isQuiet = quiet || (request.method === "GET" && isSignedInBrowser(request));
+    const isRead = request.method === "GET";
+    const isQuiet = quiet || (isRead && (isSignedInBrowser(request) || request.url.startsWith("/api/1/sandbox")));
     if (!isQuiet || reply.statusCode >= 400) logRequest(ctx, request, reply, seconds);
     done();
   });
