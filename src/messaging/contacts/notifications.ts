@@ -34,8 +34,11 @@ export interface NotificationSwitch {
   readonly enabled: boolean;
 }
 
-/** Who switches: the owner, or the nightly job that keeps a development system from texting people. */
-export type SwitchCause = "user" | "dev_auto_disable";
+/**
+ * Who switches: the owner, an administrator on their behalf, or the nightly job that keeps a development system from
+ * texting people. What an administrator does counts as the owner's wish, and is logged with their name for it.
+ */
+export type SwitchCause = "user" | "admin" | "dev_auto_disable";
 
 interface Method {
   readonly uid: string;
@@ -63,7 +66,8 @@ export async function switchNotifications(
         update ${sql.table(TABLES[channel].table)} set receives_notifications = not receives_notifications
         where uid = any(${changed.map(({ uid }) => uid)}::text[])`.execute(tx);
       for (const { uid, user_id: userId, address, receives } of changed) {
-        if (receives && cause === "user")
+        const isWish = cause !== "dev_auto_disable";
+        if (receives && isWish)
           change.left({
             key: `${uid} ${ctx.clock.now()}`,
             channel,
@@ -74,7 +78,7 @@ export async function switchNotifications(
           });
         if (receives) change.count("disabled_notifications", disabledWord(channel, cause));
         else change.count("enabled_notifications", `${channel}:user`);
-        change.reach(channel, [userId], receives && cause === "user" ? { ifRemoved: "user" } : {});
+        change.reach(channel, [userId], receives && isWish ? { ifRemoved: "user" } : {});
         change.note({
           userId,
           channel,
@@ -89,7 +93,7 @@ export async function switchNotifications(
 }
 
 function disabledWord(channel: Channel, cause: SwitchCause): ContactWords["disabled_notifications"] {
-  if (cause === "user") return `${channel}:unsubscribe`;
+  if (cause !== "dev_auto_disable") return `${channel}:unsubscribe`;
   if (channel !== "phone") throw new TypeError(`only phones are switched off in development, not ${channel}`);
   return "phone:dev_auto_disable";
 }
@@ -124,10 +128,11 @@ export async function disablePushToken(ctx: ContactContext, userSub: string, tok
   if (found.size === 0) throw errors.token_not_found();
 }
 
-/** A person takes a contact method away, one statement a channel. Answers the uids that are gone by it. */
+/** A contact method is taken away, one statement a channel. Answers the uids that are gone by it. */
 export async function removeContactMethods(
   ctx: ContactContext,
   items: readonly { readonly userSub: string; readonly uid: string }[],
+  source: "user" | "admin" = "user",
 ): Promise<ReadonlySet<string>> {
   if (items.length === 0) return new Set();
   return changeContacts(ctx, async (tx, change) => {
@@ -145,7 +150,7 @@ export async function removeContactMethods(
         gone.add(uid);
         change.count("deleted", `${channel}:user`);
         change.reach(channel, [userId]);
-        change.note({ userId, channel, identifier, action: "delete", reason: { source: "user" } });
+        change.note({ userId, channel, identifier, action: "delete", reason: { source } });
       }
     }
     return gone;

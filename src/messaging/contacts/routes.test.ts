@@ -243,6 +243,51 @@ describe("what administrators do", () => {
       expect(outcome(await admin("GET", `/api/1/admin/users/nobody/${path}`))).toEqual([404, "user_not_found"]);
   });
 
+  test("support finds people by name, address, number or sub, whatever signs they hold, the newest first", async () => {
+    await admin("PATCH", "/api/1/admin/users/ada", { given_name: "Ada", family_name: "100%_<b>Love</b>" });
+    await addEmails(server.ctx, [{ userSub: "ada", email: "Countess@Example.com", verified: true, cause: "identity" }]);
+    await addPhones(server.ctx, [
+      { userSub: "bob", phoneNumber: "+14155552671", verified: true, receivesNotifications: true, cause: "verify" },
+    ]);
+    const found = async (search: string) => {
+      const { items } = (await admin("GET", `/api/1/admin/people?search=${encodeURIComponent(search)}`)).json();
+      return items.map(({ sub }: { sub: string }) => sub);
+    };
+    for (const ada of ["ADA", "ada 100%", "%_<b>", "love", "countess@ex", "EXAMPLE.com"])
+      expect([ada, await found(ada)]).toEqual([ada, ["ada"]]);
+    for (const bob of ["bo", "+1 (415) 555", "2671"]) expect([bob, await found(bob)]).toEqual([bob, ["bob"]]);
+    for (const nobody of ["da", "_da", "%%", "26", "x@example.com"])
+      expect([nobody, await found(nobody)]).toEqual([nobody, []]);
+    const first = (await admin("GET", "/api/1/admin/people?limit=1")).json();
+    expect(first.items).toMatchObject([{ sub: "bob", emails: [], phones: ["+14155552671"], push_tokens: 0 }]);
+    const rest = (await admin("GET", `/api/1/admin/people?limit=1&before=${first.next}`)).json();
+    expect(rest).toMatchObject({ items: [{ sub: "ada", emails: ["Countess@Example.com"] }], next: null });
+    expect((await as("ada", "GET", "/api/1/admin/people")).statusCode).toBe(403);
+    expect((await admin("GET", "/api/1/admin/people?search=%00")).statusCode).toBe(422);
+  });
+
+  test("an administrator switches and removes addresses of the person who is named, and the log says so", async () => {
+    await addEmails(server.ctx, [{ userSub: "ada", email: "a@example.com", verified: true, cause: "identity" }]);
+    const [{ uid }] = (await mine("ada")).emails;
+    const path = (sub: string) => `/api/1/admin/users/${sub}/contact_methods/${uid}`;
+    const off = { enabled: false };
+    expect(outcome(await admin("POST", `${path("bob")}/notifications`, off))).toEqual([
+      404,
+      "contact_method_not_found",
+    ]);
+    expect((await as("ada", "POST", `${path("ada")}/notifications`, off)).statusCode).toBe(403);
+    expect((await admin("POST", `${path("ada")}/notifications`, off)).statusCode).toBe(204);
+    expect((await mine("ada")).emails[0].receives_notifications).toBe(false);
+    expect(outcome(await admin("DELETE", path("bob")))).toEqual([404, "contact_method_not_found"]);
+    expect((await admin("DELETE", path("ada"))).statusCode).toBe(204);
+    expect((await mine("ada")).emails).toEqual([]);
+    const { items } = (await admin("GET", "/api/1/admin/users/ada/contact_method_log?limit=2")).json();
+    expect(items).toMatchObject([
+      { action: "delete", reason: { source: "admin" } },
+      { action: "disable_notifs", reason: { source: "admin" } },
+    ]);
+  });
+
   test("lists refuse what they cannot search for, and failures are listed by address", async () => {
     for (const query of ["limit=0", "limit=251", "after=x", "email=%00", "reason=Nothing"])
       expect((await admin("GET", `/api/1/admin/suppressed_emails?${query}`)).statusCode, query).toBe(422);

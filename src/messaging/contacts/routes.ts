@@ -9,6 +9,7 @@ import { errors } from "./errors.ts";
 import { createPushToken } from "./jobs.ts";
 import { contactMethodLog, contactMethodsOf } from "./listing.ts";
 import { CONTACT_UID, disablePushToken, removeContactMethods, switchNotifications } from "./notifications.ts";
+import { personRoutes } from "./person-routes.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
 import { PUSH_TOKEN } from "./push-tokens.ts";
 import { Cursor, pageOf, suppressionRoutes } from "./suppression-routes.ts";
@@ -242,5 +243,6 @@ export const routes: readonly Route<Context>[] = [
     responses: { 200: z.object({ improved_at: z.number() }) },
     handle: async (ctx) => ({ status: 200, body: { improved_at: await noteSettingsImproved(ctx) } }),
   }),
+  ...personRoutes,
   ...suppressionRoutes,
 ];
