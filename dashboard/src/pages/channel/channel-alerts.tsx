@@ -50,6 +50,7 @@ export function ChannelAlerts({ plan }: { readonly plan: ChannelPlan }) {
 }
 
 function isAbout(plan: ChannelPlan, { identifier, text }: Alert): boolean {
-  if (identifier.startsWith("providers:")) return text.includes(` for ${plan.name}`) || text.startsWith(`${plan.name} `);
+  if (identifier.startsWith("providers:"))
+    return text.includes(` for ${plan.name}`) || text.startsWith(`${plan.name} `);
   return [...plan.alerts, `quarantine:${plan.keys}`].some((start) => identifier.startsWith(start));
 }

@@ -38,9 +38,7 @@ export function FamilyCharts({ families }: { readonly families: readonly string[
         data={SPANS.map((days) => ({ value: String(days), label: `${days} days` }))}
         w="fit-content"
       />
-      {declared.error && !declared.data && (
-        <ErrorState error={declared.error} retry={() => void declared.refetch()} />
-      )}
+      {declared.error && !declared.data && <ErrorState error={declared.error} retry={() => void declared.refetch()} />}
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="md">
         {families.flatMap((name) => {
           const family = known.find((each) => each.name === name);

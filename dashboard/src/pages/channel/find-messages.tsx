@@ -30,7 +30,9 @@ export function FindMessages({ plan, address }: { readonly plan: ChannelPlan; re
         maw={520}
       />
       {wanted === "" ? (
-        <EmptyState title="Whose messages?">The address is compared as a whole; none is stored in the story.</EmptyState>
+        <EmptyState title="Whose messages?">
+          The address is compared as a whole; none is stored in the story.
+        </EmptyState>
       ) : isUid ? (
         <MessageStory key={wanted} uid={wanted} />
       ) : (

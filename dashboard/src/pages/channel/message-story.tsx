@@ -100,8 +100,7 @@ function NowText({ sighting }: { readonly sighting: Trace["now"][number] }) {
 const GOOD_ENDS = /^(delivered|sent|read|received)\b/;
 
 /** `ended` says nothing by itself: what the provider said last does. */
-const labelOf = ({ step, detail }: Step) =>
-  (step === "ended" && detail !== null ? detail : step).replaceAll("_", " ");
+const labelOf = ({ step, detail }: Step) => (step === "ended" && detail !== null ? detail : step).replaceAll("_", " ");
 
 function toneOf({ step, detail }: Step): Tone {
   if (step === "ended") return GOOD_ENDS.test(detail ?? "") ? "good" : "bad";

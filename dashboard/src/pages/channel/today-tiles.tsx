@@ -15,7 +15,11 @@ export function TodayTiles({ plan }: { readonly plan: ChannelPlan }) {
   const ended = delivered + failed;
   return (
     <SimpleGrid cols={{ base: 2, sm: 4 }} spacing={{ base: "xs", sm: "md" }}>
-      <StatTile label="Queued today" value={isKnown ? <Num value={queued} /> : undefined} note={`new ${plan.messages}`} />
+      <StatTile
+        label="Queued today"
+        value={isKnown ? <Num value={queued} /> : undefined}
+        note={`new ${plan.messages}`}
+      />
       <StatTile
         label="Sent today"
         value={isKnown ? <Num value={sent} /> : undefined}

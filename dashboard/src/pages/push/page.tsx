@@ -1,10 +1,71 @@
-import { EmptyState, PageHeader } from "../../parts/index.ts";
+import { Grid, Stack } from "@mantine/core";
+import { LIVE, useRead } from "../../api/index.ts";
+import { LiveIndicator, PageHeader } from "../../parts/index.ts";
+import { ChannelAlerts } from "../channel/channel-alerts.tsx";
+import { FamilyCharts } from "../channel/family-charts.tsx";
+import { FindMessages } from "../channel/find-messages.tsx";
+import { LastRuns } from "../channel/last-runs.tsx";
+import { OutcomeChart } from "../channel/outcome-chart.tsx";
+import { PageTabs } from "../channel/page-tabs.tsx";
+import { PUSH } from "../channel/plan.ts";
+import { ProvidersPanel } from "../channel/providers-panel.tsx";
+import { Quarantine } from "../channel/quarantine.tsx";
+import { TestSendButton } from "../channel/test-send.tsx";
+import { TodayTiles } from "../channel/today-tiles.tsx";
+import { PushWay } from "./push-way.tsx";
+import { TestPush } from "./test-push.tsx";
+
+const TABS = [
+  { name: "now", label: "Now", content: Now },
+  { name: "charts", label: "Charts", content: () => <FamilyCharts families={FAMILIES} /> },
+  { name: "find", label: "Find", content: () => <FindMessages plan={PUSH} address="A push token" /> },
+  { name: "quarantine", label: "Quarantine", content: () => <Quarantine plan={PUSH} /> },
+] as const;
+const FAMILIES = ["push_tickets", "push_receipts", "push_tokens"];
 
 export function Page() {
+  const overview = useRead("/api/1/admin/notifs/queue_overview", undefined, { every: LIVE });
   return (
     <>
-      <PageHeader title="Push" />
-      <EmptyState title="Nothing here yet">This page is on its way.</EmptyState>
+      <PageHeader
+        title="Push"
+        actions={
+          <>
+            <LiveIndicator of={[overview]} />
+            <TestSendButton title="Send a test">
+              <TestPush />
+            </TestSendButton>
+          </>
+        }
+      >
+        Notifications on their way to devices, and what became of them.
+      </PageHeader>
+      <PageTabs path="/push" tabs={TABS} />
     </>
+  );
+}
+
+function Now() {
+  return (
+    <Stack gap="md">
+      <TodayTiles plan={PUSH} />
+      <PushWay />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <OutcomeChart plan={PUSH} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <Stack gap="md" h="100%">
+            <ProvidersPanel plan={PUSH} />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <LastRuns plan={PUSH} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <ChannelAlerts plan={PUSH} />
+        </Grid.Col>
+      </Grid>
+    </Stack>
   );
 }

@@ -1,10 +1,75 @@
-import { EmptyState, PageHeader } from "../../parts/index.ts";
+import { Grid, Stack } from "@mantine/core";
+import { LIVE, useRead } from "../../api/index.ts";
+import { LiveIndicator, PageHeader } from "../../parts/index.ts";
+import { ChannelAlerts } from "../channel/channel-alerts.tsx";
+import { FamilyCharts } from "../channel/family-charts.tsx";
+import { FindMessages } from "../channel/find-messages.tsx";
+import { LastRuns } from "../channel/last-runs.tsx";
+import { OutcomeChart } from "../channel/outcome-chart.tsx";
+import { PageTabs } from "../channel/page-tabs.tsx";
+import { SMS } from "../channel/plan.ts";
+import { ProvidersPanel } from "../channel/providers-panel.tsx";
+import { Quarantine } from "../channel/quarantine.tsx";
+import { TestSendButton } from "../channel/test-send.tsx";
+import { TodayTiles } from "../channel/today-tiles.tsx";
+import { WebhooksToday } from "../channel/webhooks-today.tsx";
+import { SmsWay } from "./sms-way.tsx";
+import { SuppressedPhones } from "./suppressed-phones.tsx";
+import { TestSms } from "./test-sms.tsx";
+
+const FAMILIES = ["sms_send", "sms_events", "sms_polling", "sms_webhooks"];
+const TABS = [
+  { name: "now", label: "Now", content: Now },
+  { name: "charts", label: "Charts", content: () => <FamilyCharts families={FAMILIES} /> },
+  { name: "find", label: "Find", content: () => <FindMessages plan={SMS} address="A phone number" /> },
+  { name: "suppressed", label: "Suppressed", content: SuppressedPhones },
+  { name: "quarantine", label: "Quarantine", content: () => <Quarantine plan={SMS} /> },
+] as const;
 
 export function Page() {
+  const queue = useRead("/api/1/admin/sms/send_queue_info", undefined, { every: LIVE });
   return (
     <>
-      <PageHeader title="SMS" />
-      <EmptyState title="Nothing here yet">This page is on its way.</EmptyState>
+      <PageHeader
+        title="SMS"
+        actions={
+          <>
+            <LiveIndicator of={[queue]} />
+            <TestSendButton title="Send a test">
+              <TestSms />
+            </TestSendButton>
+          </>
+        }
+      >
+        Texts on their way to phones, what became of them, and who wants none.
+      </PageHeader>
+      <PageTabs path="/sms" tabs={TABS} />
     </>
+  );
+}
+
+function Now() {
+  return (
+    <Stack gap="md">
+      <TodayTiles plan={SMS} />
+      <SmsWay />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <OutcomeChart plan={SMS} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <Stack gap="md" h="100%">
+            <ProvidersPanel plan={SMS} />
+            <WebhooksToday family="sms_webhooks" about="How the provider's reports of today were taken" />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <LastRuns plan={SMS} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <ChannelAlerts plan={SMS} />
+        </Grid.Col>
+      </Grid>
+    </Stack>
   );
 }

@@ -1,0 +1,43 @@
+import { LIVE, useRead } from "../../api/index.ts";
+import { numberText } from "../../parts/index.ts";
+import { type Station, Way } from "../channel/way.tsx";
+
+/** From the queue to the receipt. */
+export function PushWay() {
+  const overview = useRead("/api/1/admin/notifs/queue_overview", undefined, { every: LIVE });
+  const tokens = useRead("/api/1/admin/notifs/total_push_tokens", undefined, { every: 30 });
+  const { data } = overview;
+  const stations: readonly Station[] | undefined = data && [
+    { label: "Waiting to be sent", count: data.to_send.length, since: data.to_send.oldest_last_queued_at },
+    { label: "Waiting for a retry", count: data.retrying.length, due: data.retrying.next_due_at, tone: "warn" },
+    { label: "Being sent", count: data.send_purgatory, note: data.running.send ? "the send job runs" : "" },
+    {
+      label: "Ticket rests",
+      count: data.cold.length,
+      ...(data.cold.num_overdue > 0
+        ? { note: `${numberText(data.cold.num_overdue)} rested long enough` }
+        : { since: data.cold.oldest_last_queued_at }),
+    },
+    { label: "Receipt to ask for", count: data.hot.length, since: data.hot.oldest_last_queued_at },
+    {
+      label: "Receipt being asked for",
+      count: data.ticket_purgatory,
+      note: data.running.check ? "the check job runs" : "",
+    },
+    {
+      label: "Set aside",
+      count: data.quarantined,
+      note: data.quarantined === 0 ? "none" : "see Quarantine",
+      tone: data.quarantined === 0 ? "neutral" : "bad",
+    },
+  ];
+  const devices = tokens.data ? `; ${numberText(tokens.data.total_push_tokens)} devices are known` : "";
+  return (
+    <Way
+      title="On their way"
+      description={`Where notifications are at this moment${devices}`}
+      stations={stations}
+      reads={[overview]}
+    />
+  );
+}
