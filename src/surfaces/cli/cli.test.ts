@@ -74,6 +74,19 @@ test("carillon up says where to look, lends its database to commands, stops clea
   expect(made.err).toContain('"kept"');
   expect(made.out).toMatch(/^crl_admin_[A-Za-z0-9_-]{22}\n$/);
 
+  const printed = await carillon(["admin", "login"]).ended;
+  const [page, token] = printed.out.trim().split("#") as [string, string];
+  expect(page).toBe(`${first.url}/admin/sign-in`);
+  expect(first.written.out).toContain(`${page}#crl_link_`);
+  const signIn = () =>
+    fetch(`${first.url}/api/1/admin/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token }),
+    });
+  expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 403]);
+  expect((await carillon(["admin", "sessions", "--json"]).ended).out).toContain('"label": "command line"');
+
   const watched = await carillon(["jobs", "run", "runners.example", '{"message":"hello"}', "--watch"]).ended;
   expect(watched).toMatchObject({ code: 0, out: expect.stringMatching(/queued[\s\S]*started[\s\S]*succeeded/) });
   const wrong = await carillon(["jobs", "run", "runners.example", '{"message":7}']).ended;
