@@ -432,6 +432,17 @@ export interface Routes {
         }[];
       };
     };
+    /** What the handbook says of each alert, and what to do about it. Parts of identifiers in braces vary: `quarantine:{queue}`. */
+    "/api/1/admin/alerts/meanings": {
+      answer: {
+        items: {
+          identifier: string;
+          section: string;
+          means: string;
+          remedy: string;
+        }[];
+      };
+    };
     /** Every declared key and channel. */
     "/api/1/admin/keys": {
       answer: {

@@ -61,7 +61,7 @@ async function setAside(queue: string, raw: string | Buffer, reason = "not JSON"
 
 test("every route of operations refuses strangers", async () => {
   const { routes } = operations;
-  expect(routes).toHaveLength(15);
+  expect(routes).toHaveLength(16);
   for (const { method, path } of routes)
     expect((await server.call(method, path.replaceAll(/\{\w+\}/g, "1"))).statusCode, `${method} ${path}`).toBe(401);
 });

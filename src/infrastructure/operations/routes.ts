@@ -5,6 +5,7 @@ import type { Route } from "../../kernel/route.ts";
 import { RecentAlert } from "../../mechanisms/alerts/index.ts";
 import { forceRelease, listLocks } from "../../mechanisms/lock/index.ts";
 import { discardQuarantined, quarantinedQueues } from "../../mechanisms/quarantine/index.ts";
+import { alertMeanings } from "./alert-meanings.ts";
 import { keyspaceRoutes } from "./keyspace-routes.ts";
 import { readQuarantine, redrive } from "./quarantine.ts";
 import { readRecentAlerts } from "./recent-alerts.ts";
@@ -146,5 +147,20 @@ export const routes: readonly Route<Context>[] = [
       handle: async (ctx) => ({ status: 200, body: { items: await readRecentAlerts(ctx) } }),
     }),
   ),
+  route({
+    method: "GET",
+    path: "/api/1/admin/alerts/meanings",
+    access: "admin",
+    summary: "What the handbook says of each alert, and what to do about it",
+    description: "Parts of identifiers in braces vary: `quarantine:{queue}`.",
+    responses: {
+      200: z.object({
+        items: z.array(
+          z.object({ identifier: z.string(), section: z.string(), means: z.string(), remedy: z.string() }),
+        ),
+      }),
+    },
+    handle: () => ({ status: 200, body: { items: [...alertMeanings()] } }),
+  }),
   ...keyspaceRoutes,
 ];
