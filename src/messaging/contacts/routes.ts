@@ -188,6 +188,10 @@ export const routes: readonly Route<Context>[] = [
           )
           .max(20)
           .default([]),
+        begins: z
+          .enum(["account_created", "klaviyo"])
+          .optional()
+          .meta({ description: "Why reminders begin with these: the account is new, or an older list brings them" }),
       }),
     },
     responses: { 200: ContactMethods },
@@ -198,11 +202,12 @@ export const routes: readonly Route<Context>[] = [
         phoneNumber: parsePhoneNumber(ctx, phone_number),
         receivesNotifications: receives_notifications,
         cause: "migration" as const,
+        begins: body.begins,
       }));
       await requireUser(ctx, userSub);
       await addEmails(
         ctx,
-        body.emails.map((address) => ({ ...address, userSub, cause: "migration" })),
+        body.emails.map((address) => ({ ...address, userSub, cause: "migration", begins: body.begins })),
       );
       await addPhones(ctx, phones);
       return { status: 200, body: await contactMethodsOf(ctx, userSub) };

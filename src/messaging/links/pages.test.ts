@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { renderSVG } from "uqr";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type LinksHouse, openLinks, PERSON, ROOT } from "./links.fixture.ts";
 import { settings } from "./settings.ts";
@@ -113,4 +114,18 @@ test("a code for something else opens no form for leaving", async () => {
   const answer = await send(`/l/${code}/unsubscribe`, "ada@example.com");
   expect([answer.statusCode, answer.body.includes("This link does not work")]).toEqual([403, true]);
   expect(await suppressed()).toEqual([]);
+});
+
+test("a link is drawn as a QR code that leads to it, whatever the code, and is not used by it", async () => {
+  const { code } = await house.link({ codeStyle: "short" });
+  const drawn = await open(`/l/${code}.svg`);
+  expect([drawn.statusCode, drawn.headers["content-type"]]).toEqual([200, "image/svg+xml; charset=utf-8"]);
+  expect(drawn.body).toMatch(/^<svg [^>]*viewBox/);
+  expect(drawn.body).not.toContain("<script");
+  expect(drawn.body).toBe(renderSVG(`${ROOT}/l/${code}`, { ecc: "M", border: 2 }));
+  expect((await open("/l/nobody.svg")).statusCode).toBe(200);
+  expect((await open(`/l/${"x".repeat(256)}.svg`)).statusCode).toBe(422);
+  expect((await house.statistics()).events.click_attempts).toBeUndefined();
+  // The page itself is still where it was.
+  expect((await open(`/l/${code}`)).headers["content-type"]).toContain("text/html");
 });
