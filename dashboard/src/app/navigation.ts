@@ -8,6 +8,7 @@ import {
   IconLink,
   IconMail,
   IconMessage2,
+  IconSend,
   IconSettings,
   IconSpeakerphone,
   IconTemplate,
@@ -48,6 +49,7 @@ export const NAVIGATION: readonly PlaceGroup[] = [
     places: [
       { path: "/templates", label: "Templates", icon: IconTemplate },
       { path: "/touch-points", label: "Touch points", icon: IconSpeakerphone },
+      { path: "/touches", label: "Touches", icon: IconSend },
       { path: "/links", label: "Links", icon: IconLink },
       { path: "/reminders", label: "Reminders", icon: IconClockHour4 },
     ],

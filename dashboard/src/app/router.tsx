@@ -22,9 +22,13 @@ const pages = [
   page("/email", () => import("../pages/email/page.tsx")),
   page("/templates", () => import("../pages/templates/page.tsx")),
   page("/touch-points", () => import("../pages/touch-points/page.tsx")),
+  page("/touch-points/$uid", () => import("../pages/touch-points/editor-page.tsx")),
+  page("/touches", () => import("../pages/touches/page.tsx")),
+  page("/touches/$uid", () => import("../pages/touches/timeline-page.tsx")),
   page("/links", () => import("../pages/links/page.tsx")),
   page("/reminders", () => import("../pages/reminders/page.tsx")),
   page("/people", () => import("../pages/people/page.tsx")),
+  page("/people/$sub", () => import("../pages/people/person-page.tsx")),
   page("/keyspace", () => import("../pages/keyspace/page.tsx")),
   page("/settings", () => import("../pages/settings/page.tsx")),
 ];

@@ -1,10 +1,93 @@
-import { EmptyState, PageHeader } from "../../parts/index.ts";
+import { Anchor, Group, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { IconSearch } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useRead } from "../../api/index.ts";
+import { DataTable, EmptyState, PageHeader, Panel, Time, useKeyPages } from "../../parts/index.ts";
+import { nameOf } from "./name.ts";
 
 export function Page() {
+  const [text, setText] = useState("");
+  const [search] = useDebouncedValue(text.trim(), 250);
+  const { cursor, pager, reset } = useKeyPages<string>();
+  const people = useRead("/api/1/admin/people", {
+    query: { limit: 25, before: cursor, ...(search === "" ? {} : { search }) },
+  });
   return (
     <>
-      <PageHeader title="People" />
-      <EmptyState title="Nothing here yet">This page is on its way.</EmptyState>
+      <PageHeader title="People">How somebody can be reached, what they were told, and what became of it.</PageHeader>
+      <Panel>
+        <TextInput
+          label="Find somebody"
+          description="By name, email address, phone number or sub"
+          placeholder="Ada, ada@example.com, +1 415…"
+          leftSection={<IconSearch size={16} aria-hidden />}
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+            reset();
+          }}
+          mb="md"
+          maw={460}
+        />
+        <DataTable
+          caption="People, the newest first"
+          rows={people.data?.items}
+          read={people}
+          keyOf={({ uuid }) => uuid}
+          expect={10}
+          empty={
+            search === "" ? (
+              <EmptyState title="There is nobody yet">
+                People appear here when your application creates them with `POST /api/1/admin/users`.
+              </EmptyState>
+            ) : (
+              <EmptyState title="Nobody fits">
+                Try a part of the name or address, or the beginning of the sub.
+              </EmptyState>
+            )
+          }
+          columns={[
+            {
+              title: "Person",
+              cell: (person) => (
+                <>
+                  <Anchor component={Link} to={`/people/${encodeURIComponent(person.sub)}`} size="sm" fw={550}>
+                    {nameOf(person) ?? person.sub}
+                  </Anchor>
+                  {nameOf(person) && (
+                    <Text size="xs" c="dimmed">
+                      {person.sub}
+                    </Text>
+                  )}
+                </>
+              ),
+            },
+            { title: "Email", cell: ({ emails }) => <Several values={emails} /> },
+            { title: "Phone", cell: ({ phones }) => <Several values={phones} /> },
+            { title: "Devices", align: "right", cell: ({ push_tokens }) => push_tokens || "–" },
+            { title: "Timezone", cell: ({ timezone }) => timezone?.replaceAll("_", " ") ?? "–" },
+            { title: "Since", align: "right", cell: ({ created_at }) => <Time at={created_at} /> },
+          ]}
+        />
+        {pager(people.data?.next)}
+      </Panel>
     </>
+  );
+}
+
+function Several({ values }: { readonly values: readonly string[] }) {
+  const [first, ...rest] = values;
+  if (first === undefined) return <span>–</span>;
+  return (
+    <Group gap={5} title={values.join(", ")}>
+      <span>{first}</span>
+      {rest.length > 0 && (
+        <Text span size="xs" c="dimmed">
+          and {rest.length} more
+        </Text>
+      )}
+    </Group>
   );
 }
