@@ -99,6 +99,14 @@ describe("the providers of a channel", () => {
     expect(await channel.send(mail)).toMatchObject({ ok: true, provider: "first" });
   });
 
+  test("of many calls that fail together, one tells people that the circuit is open", async () => {
+    const only = new Scripted("first");
+    only.answer = down;
+    const channel = new EmailChannel(ctx, [only]);
+    await Promise.all(Array.from({ length: 2 * CIRCUIT_THRESHOLD }, () => channel.send(mail)));
+    expect(ctx.alerts.identifiers()).toEqual(["providers:circuit_open"]);
+  });
+
   test("an outage that one process met is known to all others within a second", async () => {
     const ours = [new Scripted("first"), new Scripted("second")] as const;
     const theirs = [new Scripted("first"), new Scripted("second")] as const;

@@ -141,8 +141,10 @@ export class ProviderChain<P extends { readonly name: string }> {
   }
 
   async #note(link: Link<P>): Promise<void> {
+    const open = await this.#safely(() => recordErrors(this.#ctx, link.breaker));
+    // Looked at only now: of several calls that failed together, the first one that finds it open tells people.
     const before = link.open;
-    link.open = await this.#safely(() => recordErrors(this.#ctx, link.breaker));
+    link.open = open;
     link.checkedAt = this.#ctx.clock.monotonic();
     if (!link.open || before) return;
     const others = this.#links.length > 1 ? "others take over" : "there is no other";
