@@ -17,7 +17,6 @@ export function ChannelAlerts({ plan }: { readonly plan: ChannelPlan }) {
     <Panel
       title="Alerts"
       description={`The latest that have to do with ${plan.messages}`}
-      h="100%"
       actions={
         <Anchor component={Link} to="/alerts" size="sm">
           All alerts

@@ -2,7 +2,7 @@ import { SegmentedControl, SimpleGrid, Stack } from "@mantine/core";
 import { useState } from "react";
 import { CALM, dateIn, useRead, useStatisticsTimezone } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
-import { ChartCard, type ChartSeries, ErrorState } from "../../parts/index.ts";
+import { ChartCard, type ChartSeries, EmptyState, ErrorState } from "../../parts/index.ts";
 
 /** What a page draws of a family of statistics, as the server declares it. */
 interface Plot {
@@ -20,9 +20,13 @@ type Chart = { readonly labels: readonly string[] } & Readonly<Record<string, un
 type Numbers = readonly number[] | Readonly<Record<string, number>>;
 
 const SPANS = [30, 90, 365] as const;
-/** Colours for series that are neither good nor bad by their name; whoever comes after the last is one of the others. */
+/** In the order in which they are taken; whoever comes after the last is one of the others. */
 const PALETTE = [SERIES.push, SERIES.email, SERIES.sms, SERIES.click, SERIES.bad, SERIES.good] as const;
-const GOOD = /^(succeeded|accepted|delivered|verified|found|received$)/;
+/** Names of events that say how it went. */
+const TELLING = [
+  [/^(succeeded|accepted|delivered|found|received$)/, SERIES.good],
+  [/^(failed|abandoned|bounced|error|unknown|unprocessable|signature|deleted)/, SERIES.bad],
+] as const;
 
 /** Every plot that the families of a channel declare, over a span of days that the viewer chooses. */
 export function FamilyCharts({ families }: { readonly families: readonly string[] }) {
@@ -69,6 +73,9 @@ function FamilyPlots({ family, span }: { readonly family: Family; readonly span:
         rows={rows}
         series={series}
         read={read}
+        empty={
+          <EmptyState title="None in these days">It is drawn here as soon as there is something to count.</EmptyState>
+        }
       />
     );
   });
@@ -88,7 +95,8 @@ function drawn(plot: Plot, chart: Chart | undefined) {
     .sort((one, other) => other.total - one.total);
   const shown = columns.slice(0, PALETTE.length);
   const rest = columns.slice(PALETTE.length);
-  const colors = colorsOf(shown.map(({ name }) => name));
+  // The keys of a breakdown tell nothing by their names.
+  const colors = plot.breakdown === undefined ? colorsOf(shown.map(({ name }) => name)) : PALETTE;
   const series: ChartSeries[] = shown.map(({ name }, at) => ({
     name: `s${at}`,
     // The name of an event is ours; a breakdown's key is what others sent, and is shown as it is.
@@ -104,13 +112,15 @@ function drawn(plot: Plot, chart: Chart | undefined) {
   return { rows, series };
 }
 
-/** What went well is green if it is alone in that; everything else takes the next colour. */
+/** The first that went well is green, the first that went badly red; everything else takes the next colour. */
 function colorsOf(names: readonly string[]): readonly string[] {
-  const good = names.findIndex((name) => GOOD.test(name));
-  const others = PALETTE.filter((color) => color !== SERIES.good);
-  return names.map((_, at) =>
-    at === good ? SERIES.good : (others[good >= 0 && at > good ? at - 1 : at] ?? SERIES.other),
-  );
+  const told = new Map<string, string>();
+  for (const [pattern, color] of TELLING) {
+    const first = names.find((name) => pattern.test(name));
+    if (first !== undefined) told.set(first, color);
+  }
+  const free = PALETTE.filter((color) => ![...told.values()].includes(color)).values();
+  return names.map((name) => told.get(name) ?? free.next().value ?? SERIES.other);
 }
 
 const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -61,7 +61,9 @@ function Deeds({ report: { counts, stop_reason } }: { readonly report: Report })
   const text =
     told.length === 0
       ? "nothing was to do"
-      : told.map(([name, count]) => `${numberText(Number(count))} ${name.replaceAll("_", " ")}`).join(", ");
+      : told
+          .map(([name, count]) => `${numberText(Number(count))} ${name.replace(/^num_/, "").replaceAll("_", " ")}`)
+          .join(", ");
   return (
     <Text size="sm" lineClamp={2} title={stop_reason === null ? undefined : `Stopped: ${stop_reason}`}>
       {text}

@@ -5,7 +5,7 @@ import { CHANNELS } from "../overview/outcomes.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** What became of a channel's messages, day by day. */
-export function OutcomeChart({ plan }: { readonly plan: ChannelPlan }) {
+export function OutcomeChart({ plan, height }: { readonly plan: ChannelPlan; readonly height: number }) {
   const { sends, ends, delivered, failed } = CHANNELS.find(({ name }) => name === plan.name)!;
   const days = useDays([sends, ends]);
   const total = (of: typeof delivered | typeof failed) => {
@@ -16,7 +16,7 @@ export function OutcomeChart({ plan }: { readonly plan: ChannelPlan }) {
     <ChartCard
       title="Outcomes over 90 days"
       description={`What became of ${plan.messages}`}
-      height={210}
+      height={height}
       read={days.read}
       rows={rowsOf(days.labels, { delivered: total(delivered), failed: total(failed) })}
       series={[

@@ -10,7 +10,7 @@ export function ProvidersPanel({ plan }: { readonly plan: ChannelPlan }) {
   const read = useRead("/api/1/admin/providers", undefined, { every: LIVE });
   const rows = read.data?.items.filter(({ channel }) => channel === plan.name);
   return (
-    <Panel title="Providers" description="The preferred one first; one that keeps failing is passed over" h="100%">
+    <Panel title="Providers" description="The preferred one first; one that keeps failing is passed over">
       <DataTable
         caption={`Who carries ${plan.messages}`}
         rows={rows}

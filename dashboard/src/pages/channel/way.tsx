@@ -32,7 +32,7 @@ export function Way({ title, description, stations, reads }: WayProps) {
       {stations ? (
         <ol className={styles.way}>
           {stations.map(({ label, count, since, due, note, tone }) => (
-            <li key={label} className={styles.station} data-tone={tone}>
+            <li key={label} className={styles.station} data-tone={count > 0 ? tone : undefined}>
               <span className={styles.label}>{label}</span>
               <span className={styles.count}>{numberText(count)}</span>
               <span className={styles.note}>{note ?? timeText(count, since, due, now)}</span>

@@ -1,4 +1,4 @@
-import { Grid, Stack } from "@mantine/core";
+import { Grid, SimpleGrid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
 import { LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { ChannelAlerts } from "../channel/channel-alerts.tsx";
@@ -60,22 +60,18 @@ function Now() {
       <EmailWay />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, lg: 7 }}>
-          <OutcomeChart plan={EMAIL} />
+          <OutcomeChart plan={EMAIL} height={260} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
           <HealthPanel />
         </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 7 }}>
-          <LastRuns plan={EMAIL} />
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 5 }}>
-          <Stack gap="md">
-            <ProvidersPanel plan={EMAIL} />
-            <WebhooksToday family="email_webhooks" about="How the provider's reports of today were taken" />
-            <ChannelAlerts plan={EMAIL} />
-          </Stack>
-        </Grid.Col>
       </Grid>
+      <LastRuns plan={EMAIL} />
+      <SimpleGrid cols={{ base: 1, lg: 3 }} spacing="md">
+        <ProvidersPanel plan={EMAIL} />
+        <WebhooksToday family="email_webhooks" about="How the provider's reports of today were taken" />
+        <ChannelAlerts plan={EMAIL} />
+      </SimpleGrid>
     </Stack>
   );
 }

@@ -52,20 +52,16 @@ function Now() {
       <PushWay />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, lg: 7 }}>
-          <OutcomeChart plan={PUSH} />
+          <OutcomeChart plan={PUSH} height={290} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
-          <Stack gap="md" h="100%">
+          <Stack gap="md">
             <ProvidersPanel plan={PUSH} />
+            <ChannelAlerts plan={PUSH} />
           </Stack>
         </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 7 }}>
-          <LastRuns plan={PUSH} />
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 5 }}>
-          <ChannelAlerts plan={PUSH} />
-        </Grid.Col>
       </Grid>
+      <LastRuns plan={PUSH} />
     </Stack>
   );
 }

@@ -28,7 +28,7 @@ export function PushWay() {
       label: "Set aside",
       count: data.quarantined,
       note: data.quarantined === 0 ? "none" : "see Quarantine",
-      tone: data.quarantined === 0 ? "neutral" : "bad",
+      tone: "bad",
     },
   ];
   const devices = tokens.data ? `; ${numberText(tokens.data.total_push_tokens)} devices are known` : "";

@@ -55,21 +55,17 @@ function Now() {
       <SmsWay />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, lg: 7 }}>
-          <OutcomeChart plan={SMS} />
+          <OutcomeChart plan={SMS} height={400} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
-          <Stack gap="md" h="100%">
+          <Stack gap="md">
             <ProvidersPanel plan={SMS} />
             <WebhooksToday family="sms_webhooks" about="How the provider's reports of today were taken" />
+            <ChannelAlerts plan={SMS} />
           </Stack>
         </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 7 }}>
-          <LastRuns plan={SMS} />
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, lg: 5 }}>
-          <ChannelAlerts plan={SMS} />
-        </Grid.Col>
       </Grid>
+      <LastRuns plan={SMS} />
     </Stack>
   );
 }

@@ -1,6 +1,6 @@
 import { LIVE, useRead } from "../../api/index.ts";
 import { durationText, numberText } from "../../parts/index.ts";
-import { Way } from "../channel/way.tsx";
+import { type Station, Way } from "../channel/way.tsx";
 
 /** From the queue to the last news. */
 export function SmsWay() {
@@ -9,7 +9,7 @@ export function SmsWay() {
   const news = useRead("/api/1/admin/sms/event_queue_info", undefined, { every: LIVE });
   const recovery = useRead("/api/1/admin/sms/recovery_queue_info", undefined, { every: LIVE });
   const [waiting, open, events, silent] = [send.data, pending.data, news.data, recovery.data];
-  const stations = waiting &&
+  const stations: readonly Station[] | undefined = waiting &&
     open &&
     events &&
     silent && [
@@ -18,12 +18,13 @@ export function SmsWay() {
         label: "Waiting for a retry",
         count: waiting.retrying,
         note: waiting.retrying === 0 ? "none" : "sent again soon",
+        tone: "warn",
       },
       {
         label: "With the provider",
         count: open.length,
         ...(open.num_overdue > 0
-          ? { note: `${numberText(open.num_overdue)} silent for too long`, tone: "warn" as const }
+          ? { note: `${numberText(open.num_overdue)} silent for too long`, tone: "warn" }
           : { note: open.length === 0 ? "none" : "news is awaited" }),
       },
       { label: "To be asked about", count: silent.length + silent.purgatory_size, note: "silent ones" },

@@ -49,7 +49,7 @@ export function TemplateView({ template }: { readonly template: Template }) {
           />
           {template.lifetime !== null && (
             <Text size="sm" c="dimmed" component="span">
-              not sent later than <Duration seconds={template.lifetime} />
+              not sent after <Duration seconds={template.lifetime} />
             </Text>
           )}
           {template.attachments.length > 0 && (
