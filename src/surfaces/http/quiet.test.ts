@@ -21,6 +21,7 @@ const bells = domain({
       quiet: true,
       async handle(_ctx, { params: { bell }, caller }) {
         if (bell === "broken") throw new Error("a secret of the inside");
+        if (bell === "garbled") return { status: 303, headers: { location: "/a\nb" }, body: "" };
         if (bell === "away") throw kernelErrors.redis_unavailable({ retryAfter: 7 });
         return { status: 303, headers: { location: `/${bell}/${caller.role}`, "cache-control": "no-store" }, body: "" };
       },
@@ -88,6 +89,7 @@ test("a quiet route refuses in the shape of every refusal, and tells nothing of 
   const answers = await Promise.all([
     post("/bells/much-too-long"),
     post("/bells/broken"),
+    post("/bells/garbled"),
     post("/bells/away"),
     post("/api/1/bells", { headers: json, body: '{"bell":1}' }),
     post("/api/1/bells", { headers: json, body: "{" }),
@@ -97,12 +99,13 @@ test("a quiet route refuses in the shape of every refusal, and tells nothing of 
   expect(answers.map(({ status }, at) => [status, bodies[at]!.type])).toEqual([
     [422, "invalid_request"],
     [500, "internal_error"],
+    [500, "internal_error"],
     [503, "redis_unavailable"],
     [422, "invalid_request"],
     [400, "malformed_json"],
     [415, "unsupported_media_type"],
   ]);
-  expect(answers[2]!.headers.get("retry-after")).toBe("7");
+  expect(answers[3]!.headers.get("retry-after")).toBe("7");
   expect(JSON.stringify(bodies)).not.toContain("secret of the inside");
   for (const [at, answer] of answers.entries()) {
     expect(answer.headers.get("x-request-id")).toBe(bodies[at]!.request_id);

@@ -107,17 +107,16 @@ function write(reply: FastifyReply, answer: RouteReply, common: readonly string[
   for (let at = 0; at < common.length; at += 2)
     if (own[common[at]!] === undefined) headers.push(common[at]!, common[at + 1]!);
   const body = payloadOf(answer);
-  reply.hijack();
-  if (body === undefined || body === "") {
-    if (answer.status !== 204 && answer.status !== 304) headers.push("content-length", "0");
-    reply.raw.writeHead(answer.status, headers);
-    return void reply.raw.end();
-  }
-  const payload = typeof body === "string" ? body : JSON.stringify(body);
-  if (typeof body !== "string") headers.push("content-type", "application/json; charset=utf-8");
-  headers.push("content-length", String(Buffer.byteLength(payload)));
+  const isText = body === undefined || typeof body === "string";
+  const payload = isText ? (body ?? "") : JSON.stringify(body);
+  if (!isText) headers.push("content-type", "application/json; charset=utf-8");
+  if (answer.status !== 204 && answer.status !== 304)
+    headers.push("content-length", String(Buffer.byteLength(payload)));
   reply.raw.writeHead(answer.status, headers);
-  reply.raw.end(payload);
+  // Not before: headers that cannot be written are refused like anything else that fails.
+  reply.hijack();
+  if (payload === "") reply.raw.end();
+  else reply.raw.end(payload);
 }
 
 const NONE: NonNullable<RouteReply["headers"]> = {};
