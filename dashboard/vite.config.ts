@@ -33,7 +33,7 @@ export default defineConfig({
   resolve: { alias: { "carillon/client": new URL("../src/client/index.ts", import.meta.url).pathname } },
   build: {
     target: "es2022",
-    rollupOptions: { input: ["admin.html"] },
+    rollupOptions: { input: ["admin.html", "sandbox.html"] },
     // The policy of the pages allows no data: scripts, and small files are cheap over one connection.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

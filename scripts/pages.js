@@ -13,7 +13,9 @@ function sources() {
   return [
     ...filesUnder(join(dashboard, "src")),
     ...filesUnder(join(root, "src/client")).filter((file) => !file.endsWith(".test.ts")),
-    ...["admin.html", "package-lock.json", "tsconfig.json", "vite.config.ts"].map((name) => join(dashboard, name)),
+    ...["admin.html", "sandbox.html", "package-lock.json", "tsconfig.json", "vite.config.ts"].map((name) =>
+      join(dashboard, name),
+    ),
   ];
 }
 
