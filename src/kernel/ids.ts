@@ -4,15 +4,19 @@ const POOL_BYTES = 16 * 256;
 let pool = Buffer.alloc(0);
 let used = 0;
 
-/** 22 url-safe characters holding 128 random bits. One draw from the system's randomness serves 256 of them. */
-export function randomToken(): string {
-  if (used + 16 > pool.length) {
+/** A few random bytes. One draw from the system's randomness serves hundreds of callers, and no byte serves two. */
+export function randomPart(bytes: number): Buffer {
+  if (used + bytes > pool.length) {
     pool = randomBytes(POOL_BYTES);
     used = 0;
   }
-  const token = pool.toString("base64url", used, used + 16);
-  used += 16;
-  return token;
+  used += bytes;
+  return pool.subarray(used - bytes, used);
+}
+
+/** 22 url-safe characters holding 128 random bits. */
+export function randomToken(): string {
+  return randomPart(16).toString("base64url");
 }
 
 /** An identifier that says what it identifies: `crl_job_…`, `crl_s3f_…`. */

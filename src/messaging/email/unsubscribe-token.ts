@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
 import { z } from "zod";
 import { deriveKey } from "../../infrastructure/access/service.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
+import { randomPart } from "../../kernel/ids.ts";
 import { settings } from "./settings.ts";
 
 /**
@@ -40,7 +41,7 @@ function linkTo({ config }: Pick<Context, "config">, token: string): string {
 
 export function writeToken({ config }: Pick<Context, "config">, wish: UnsubscribeWish): string {
   const [kid, key] = keysIn(config)[0]!;
-  const iv = randomBytes(IV);
+  const iv = randomPart(IV);
   const cipher = createCipheriv("aes-256-gcm", key, iv);
   const content = JSON.stringify({ e: wish.email, l: wish.list, u: wish.emailUid, t: wish.issuedAt });
   const sealed = Buffer.concat([iv, cipher.update(content, "utf8"), cipher.final(), cipher.getAuthTag()]);

@@ -35,7 +35,8 @@ const DARK: readonly (readonly [selector: string, style: string])[] = [
   [".link", "color:#9cc0f5 !important;"],
   [".button", "border:1px solid #4a5c70 !important;"],
 ];
-const rules = (prefix: string) => DARK.map(([selector, style]) => `${prefix}${selector} { ${style} }`).join("\n");
+// No line begins with a dot, which would keep the mail from being sent as it is.
+const rules = (prefix: string) => DARK.map(([selector, style]) => `${prefix} ${selector} { ${style} }`).join("\n");
 
 const STYLE: Html<unknown> = {
   kind: "html",
@@ -46,16 +47,16 @@ body { margin: 0; padding: 0; width: 100% !important; -webkit-text-size-adjust: 
 table { mso-table-lspace: 0; mso-table-rspace: 0; }
 h1, p, span, td { overflow-wrap: break-word; word-break: break-word; }
 @media (max-width: 520px) {
-.outer { padding: 16px 8px 28px !important; }
-.inner { padding: 26px 22px 12px !important; }
-.side { padding-left: 22px !important; padding-right: 22px !important; }
-.wide { width: 100% !important; }
-.code { font-size: 29px !important; letter-spacing: 4px !important; }
+ .outer { padding: 16px 8px 28px !important; }
+ .inner { padding: 26px 22px 12px !important; }
+ .side { padding-left: 22px !important; padding-right: 22px !important; }
+ .wide { width: 100% !important; }
+ .code { font-size: 29px !important; letter-spacing: 4px !important; }
 }
 @media (prefers-color-scheme: dark) {
 ${rules("")}
 }
-${rules("[data-ogsc] ")}
+${rules("[data-ogsc]")}
 </style>`,
   ],
 };

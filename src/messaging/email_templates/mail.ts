@@ -26,8 +26,8 @@ export interface Mailbox {
   readonly address: string;
 }
 
-/** Lines of one header may not be longer (RFC 5322). */
-const LONGEST_LINE = 998;
+/** No line of a mail may be longer (RFC 5322). */
+export const LONGEST_LINE = 998;
 const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,75}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const MESSAGE_ID = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$/;

@@ -106,6 +106,24 @@ describe("the writer of plain mails", () => {
     expect(readable).toContain("Gr=C3=BC=C3=9Fe vom Turm");
   });
 
+  test("what every relay leaves alone is sent as it is, and a line that one may change never is", () => {
+    const sentAs = (text: string) =>
+      /text\/plain.*\r\n.*Encoding: (\S+)/.exec(composeMime({ ...plainMail, text }).toString())![1];
+    expect(sentAs("Hi Ada,\n\nthe bells ring.\n")).toBe("7bit");
+    for (const line of [".", "From the tower", "--=_", "-- ", "tab\t", "a\rb", "\u0007", "ü", "x".repeat(999)])
+      expect(sentAs(`one\n${line}\nthree`)).toBe("quoted-printable");
+  });
+
+  test("the boundary that comes next can be guessed, and writing it into a mail adds no part", async () => {
+    const boundary = () =>
+      /boundary="(=_[0-9a-f]+)_(\w+)"/.exec(composeMime(plainMail).toString())!.slice(1) as [string, string];
+    const [origin, count] = boundary();
+    const next = `${origin}_${(Number.parseInt(count, 36) + 1).toString(36)}`;
+    const forged = composeMime({ ...plainMail, html: `--${next}\nContent-Type: text/html\n\nforged\n--${next}--` });
+    expect(forged.toString()).toContain(`boundary="${next}"`);
+    expect(settled((await parse(forged)).html)).toContain(`--${next}`);
+  });
+
   test("a mail that contains another mail's boundary still has two parts", async () => {
     const first = composeMime(plainMail).toString();
     const boundary = /boundary="(.+?)"/.exec(first)![1]!;

@@ -5,6 +5,7 @@ import {
   checkedHeader,
   checkedMessageId,
   checkedSubject,
+  LONGEST_LINE,
   type Mail,
   unsubscribeHeaders,
 } from "./mail.ts";
@@ -13,7 +14,8 @@ import {
  * Writes the mail that nearly all mails are: text and HTML, nothing attached. One pass over the bytes into memory that is
  * kept between mails; there is no tree of parts and no stream.
  *
- * A boundary cannot occur in a part: it contains `=_`, which neither quoted-printable nor base64 ever writes.
+ * A boundary cannot occur in a part: after the two dashes it begins with `=_`, which neither quoted-printable nor base64
+ * ever writes, and a part with a line that begins with two dashes is not sent as it is.
  */
 export function composeMime(mail: Mail): Buffer {
   if (mail.attachments?.length)
@@ -86,8 +88,17 @@ function ascii(text: string): void {
   at += out.write(text, at, "latin1");
 }
 
-/** A part's encoding, the empty line, its bytes. Text with few non-ASCII characters stays readable in transit. */
+/**
+ * A part's encoding, the empty line, its bytes. What every relay leaves alone is sent as it is; text with few non-ASCII
+ * characters stays readable in transit.
+ */
 function body(text: string): void {
+  const lines = PLAIN.test(text) ? text.split("\n") : undefined;
+  if (lines?.every(isSafe)) {
+    ascii("Content-Transfer-Encoding: 7bit\r\n\r\n");
+    ascii(lines.join("\r\n"));
+    return;
+  }
   const most = text.length * 3;
   if (most > raw.length) raw = Buffer.allocUnsafe(most);
   const size = raw.write(text, 0, "utf8");
@@ -100,6 +111,17 @@ function body(text: string): void {
   }
 }
 
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
+
+/** Neither too long, nor a boundary, nor with anything at its ends that old software changes. */
+function isSafe(line: string): boolean {
+  if (line.length === 0) return true;
+  const [first, last] = [line.charCodeAt(0), line.charCodeAt(line.length - 1)];
+  if (last === SPACE || last === TAB || line.length > LONGEST_LINE) return false;
+  if (first === DASH) return line.charCodeAt(1) !== DASH;
+  return first !== DOT && (first !== CAPITAL_F || !line.startsWith("From"));
+}
+
 function base64(text: string): void {
   const encoded = Buffer.from(text.replaceAll(/\r\n?|\n/g, "\r\n")).toString("base64");
   for (let from = 0; from < encoded.length; from += 76)
@@ -110,7 +132,7 @@ function base64(text: string): void {
 const INNER = new Uint8Array(256).fill(1, 0x21, 0x7f);
 INNER[0x3d] = 0;
 const HEX = Buffer.from("0123456789ABCDEF");
-const [CR, LF, SPACE, TAB, EQUALS, DOT, CAPITAL_F, SMALL_R] = [13, 10, 32, 9, 61, 46, 70, 114];
+const [CR, LF, SPACE, TAB, EQUALS, DASH, DOT, CAPITAL_F, SMALL_R] = [13, 10, 32, 9, 61, 45, 46, 70, 114];
 /** Room for the `=` of a soft break within 76. */
 const WIDTH = 75;
 
