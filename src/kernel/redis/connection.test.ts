@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
@@ -11,6 +12,7 @@ import { defineScript, type Script } from "./script.ts";
 let ctx: TestContext;
 let add: Script<readonly ["total"], readonly ["by"], number>;
 let set: Script<readonly ["total"], readonly ["to"], number>;
+let keep: Script<readonly ["kept"], readonly ["...values"], number>;
 
 beforeAll(async () => {
   ctx = await openTestContext();
@@ -36,6 +38,14 @@ beforeAll(async () => {
     idempotent: true,
     reply: (total: number) => total,
   });
+  keep = defineScript({
+    name: "test.keep",
+    file: lua("keep", "for at = 1, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end return #ARGV"),
+    keys: ["kept"],
+    args: ["...values"],
+    idempotent: false,
+    reply: (count: number) => count,
+  });
 });
 beforeEach(() => ctx.flush());
 afterAll(() => ctx.close());
@@ -46,6 +56,31 @@ test("a key with a TTL obeys the virtual clock", async () => {
   expect(await ctx.redis.commands.pttl("a")).toBeLessThanOrEqual(1000);
   await ctx.clock.advance(1);
   expect(await ctx.redis.commands.get("a")).toBeNull();
+});
+
+test("scripts get every text, number and byte as it was given, few or many, long or short, alone or beside others", async () => {
+  const value = fc.oneof(
+    fc.string({ unit: "grapheme", maxLength: 60 }),
+    fc.string({ unit: "binary-ascii", maxLength: 60 }),
+    fc
+      .tuple(fc.string({ unit: "grapheme", maxLength: 3 }), fc.integer({ min: 0, max: 3000 }))
+      .map(([end, size]) => "x".repeat(size) + end),
+    fc.integer(),
+    fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  );
+  const values = fc.array(value, { maxLength: 100 });
+  await fc.assert(
+    fc.asyncProperty(values, values, async (some, others) => {
+      await ctx.flush();
+      const counts = [ctx.redis.run(keep, ["some"], some), ctx.redis.run(keep, ["others"], others)];
+      expect(await Promise.all(counts)).toEqual([some.length, others.length]);
+      for (const [key, given] of [["some", some] as const, ["others", others] as const])
+        expect(await ctx.redis.commands.lrangeBuffer(key, 0, -1)).toEqual(
+          given.map((one) => (Buffer.isBuffer(one) ? one : Buffer.from(String(one)))),
+        );
+    }),
+    { numRuns: 50 },
+  );
 });
 
 test("a death before a command leaves it undone, a death after it leaves it done", async () => {

@@ -1,10 +1,11 @@
-import { Command, Redis, type RedisOptions } from "ioredis";
+import { Redis, type RedisOptions } from "ioredis";
 import type { Clock } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { CarillonError, kernelErrors } from "../errors.ts";
 import { standaloneTopology, type Topology } from "../keyspace/topology.ts";
 import { limitPatience } from "./patience.ts";
 import { declaredScripts, type Script, type ScriptArgument, type ScriptArguments, type ScriptKeys } from "./script.ts";
+import { ScriptCommand } from "./script-command.ts";
 
 /** Where Redis is. */
 export type RedisAddress =
@@ -23,6 +24,8 @@ const CONNECT_TIMEOUT_MS = 30_000;
 const COMMAND_PATIENCE_SECONDS = 10;
 const KEEP_ALIVE_MS = 300_000;
 const IDEMPOTENT_REPEATS = 3;
+/** A call with more arguments than these is worth a packet of its own. */
+const MOST_PIPELINED = 64;
 
 /**
  * One connection to the state server: commands by ioredis with auto-pipelining, scripts by `run`.
@@ -106,11 +109,11 @@ export class RedisConnection {
     }
   }
 
-  /** A call that finds the line idle goes out at once; those that come while it is under way are pipelined together. */
-  #send(sha: string, keys: readonly string[], args: ScriptArgument[]): Promise<unknown> {
-    if (this.#underWay > 1) return this.commands.evalsha(sha, keys.length, ...keys, ...args);
-    const command = new Command("evalsha", [sha, keys.length, ...keys, ...args], { replyEncoding: "utf8" });
-    return this.commands.sendCommand(command) as Promise<unknown>;
+  /** A call that finds the line idle goes out at once; small ones that come while it is under way are pipelined together. */
+  #send(sha: string, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    if (this.#underWay > 1 && args.length <= MOST_PIPELINED)
+      return this.commands.evalsha(sha, keys.length, ...keys, ...args);
+    return this.commands.sendCommand(new ScriptCommand(sha, keys, args)) as Promise<unknown>;
   }
 
   async #loadScripts(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
+import type { ScriptArgument } from "../../kernel/redis/index.ts";
 import type { Counting } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
@@ -102,7 +103,7 @@ async function workIn(ctx: JobContext, entries: readonly Entry<MailNews>[]) {
   const kinds = new Kinds(ctx);
   const sound: Judged[] = [];
   const unusable: Malformed[] = [];
-  const items: (string | number)[] = [];
+  const items: ScriptArgument[] = [];
   for (const one of judged)
     try {
       items.push(...argsOf(one, kinds, now));
@@ -168,7 +169,7 @@ function argsOf({ entry: { raw, value }, kind, mail }: Judged, kinds: Kinds, now
   const at = mail?.send_initially_queued_at ?? now;
   const name = `${kind} ${value.notification.type} ${detailOf(value)}`;
   const counts = kinds.of(name, at, (stats) => countNews(stats, value, kind, at));
-  return [raw.toString("utf8"), kind, value.message_id, mail?.uid ?? "", counts, callback];
+  return [raw, kind, value.message_id, mail?.uid ?? "", counts, callback];
 }
 
 /** Of bounces and complaints, what kind of one it is. */

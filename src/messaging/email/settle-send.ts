@@ -83,10 +83,8 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
   const kind = kinds.of(`${outcome.ok} ${word}`, value.initially_queued_at, (stats) =>
     countOutcome(stats, value, outcome),
   );
-  // As text: one command with thousands of arguments is written much faster when none of them is a buffer.
-  const mail = raw.toString("utf8");
   if (!outcome.ok) {
-    items.push(mail, "fail", kind, value.uid, "", 0, 0, failureOf(value, outcome, now));
+    items.push(raw, "fail", kind, value.uid, "", 0, 0, failureOf(value, outcome, now));
     return;
   }
   const hash = pendingHash.encode({
@@ -102,7 +100,7 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
     failure_job: value.failure_job,
     success_job: value.success_job,
   });
-  items.push(mail, "accept", kind, value.uid, outcome.messageId, String(now), hash.length);
+  items.push(raw, "accept", kind, value.uid, outcome.messageId, String(now), hash.length);
   for (const part of hash) items.push(part);
   items.push(
     outcome.hasReceipts
