@@ -32,6 +32,7 @@ export {
 } from "./deltas.ts";
 export { dailyStats, type RotationTime, type StatsFamily, type StatsFamilyPlan } from "./family.ts";
 export { datedCounterKeys } from "./keys.ts";
+export { Kinds } from "./kinds.ts";
 export { applyOperations, type CounterOperation, encodeOperations } from "./operations.ts";
 export type { Plot } from "./plots.ts";
 export { brokenOnOpenDays, type DayCounts, openDaysAsIs, type ReadCounts, readCounts, readDayAsIs } from "./read.ts";

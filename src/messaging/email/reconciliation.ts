@@ -2,7 +2,7 @@ import type { JobContext } from "../../jobs/context.ts";
 import { encodeJob } from "../../jobs/entry.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import type { ScriptArgument } from "../../kernel/redis/index.ts";
-import type { Counting } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import {
@@ -17,7 +17,6 @@ import { errorText } from "../../providers/failure.ts";
 import { failureJob, successJob } from "./callbacks.ts";
 import { attemptEntry, type MailNews, type PendingMail } from "./entries.ts";
 import { keys } from "./keys.ts";
-import { Kinds } from "./kinds.ts";
 import { awaiting, eventQueue } from "./line.ts";
 import { reconcile } from "./scripts.ts";
 import { settings } from "./settings.ts";

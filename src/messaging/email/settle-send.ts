@@ -1,6 +1,6 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import type { Counting } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import type { Entry, Malformed } from "../../mechanisms/purgatory-queue/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
@@ -10,7 +10,6 @@ import { failureJob } from "./callbacks.ts";
 import type { Unwritten } from "./compose.ts";
 import { type Attempt, newsEntry, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
-import { Kinds } from "./kinds.ts";
 import { awaiting, lanes } from "./line.ts";
 import { commitSend } from "./scripts.ts";
 import { closeMails } from "./stale.ts";

@@ -1,7 +1,8 @@
 import type { JobContext } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
-import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { ScriptArgument } from "../../kernel/redis/index.ts";
+import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
@@ -101,35 +102,27 @@ async function workIn(
     ctx,
     entries.map(({ value }) => value.sid),
   );
-  const tally = new Tally(ctx);
+  const kinds = new Kinds(ctx);
   const judged = entries.map(({ value: event }, at) => ({
     event,
     known: known[at]?.value,
     verdict: judge(event, known[at]?.value, bench),
   }));
-  const items = judged.flatMap(({ event, known: before, verdict }, at) => {
-    const block = tally.block((stats) => countEvent(stats, event, before, verdict));
+  const items: ScriptArgument[] = [];
+  for (const [at, { event, known: before, verdict }] of judged.entries()) {
+    const name = `${verdict.kind} ${event.received_via} ${before?.message_resource_status} ${event.status}`;
+    const kind = kinds.of(name, now, (stats) => countEvent(stats, event, before, verdict));
     const version = before === undefined ? "" : before.num_changes;
     const due = "due" in verdict ? verdict.due.toFixed(6) : 0;
     const fields = verdict.kind === "updated" ? pendingHash.encode(verdict.fields as PendingSms) : [];
-    const callback = "callback" in verdict ? verdict.callback : "";
-    return [
-      entries[at]!.raw,
-      ACTIONS[verdict.kind],
-      event.sid,
-      version,
-      due,
-      fields.length,
-      ...fields,
-      callback,
-      ...block,
-    ];
-  });
+    items.push(entries[at]!.raw, ACTIONS[verdict.kind], event.sid, version, due, kind, fields.length, ...fields);
+    items.push("callback" in verdict ? verdict.callback : "");
+  }
   await hooks.beforeCommit?.();
   const results = await ctx.redis.run(
     commitEvents,
-    [keys.pending(), quarantineOf(keys.pending()), keys.eventPurgatory(), keys.early(), jobKeys.hot(), ...tally.keys],
-    ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), ...items],
+    [keys.pending(), quarantineOf(keys.pending()), keys.eventPurgatory(), keys.early(), jobKeys.hot(), ...kinds.keys],
+    ["num_changes", "", keys.pending(), now.toFixed(6), randomToken(), kinds.count, ...kinds.blocks, ...items],
   );
   const applied = judged.filter((_, at) => results[at] === 1);
   noteSteps(ctx, applied.flatMap(stepOf));

@@ -20,7 +20,7 @@ export const commitSend = defineScript({
   name: "sms.commit_send",
   file: file("commit_send"),
   keys: ["purgatory", "pending", "jobs", "recent", "...counters"],
-  args: ["now", "forget_before", "...items"],
+  args: ["now", "forget_before", "kinds", "...items"],
   idempotent: false,
   reply: codes,
 });
@@ -69,7 +69,7 @@ export const commitEvents = defineScript({
   name: "sms.commit_events",
   file: file("commit_events"),
   keys: ["set", "quarantine", "purgatory", "early", "jobs", "...counters"],
-  args: [...PENDING_ARGS, "...items"],
+  args: [...PENDING_ARGS, "kinds", "...items"],
   idempotent: false,
   reply: codes,
 });

@@ -1,6 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
-import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { ScriptArgument } from "../../kernel/redis/index.ts";
+import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import type { Entry } from "../../mechanisms/purgatory-queue/index.ts";
 import type { SmsFailure, SmsOutcome } from "../../providers/sms.ts";
@@ -31,22 +32,28 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
   const now = ctx.clock.now();
   const first = statusCallbackUrl(ctx.config) === undefined ? settings.silenceWithoutCallbacks : settings.silence;
   const due = now + ctx.config.get(first);
-  const tally = new Tally(ctx);
-  const items = sent.flatMap(({ entry: { raw, value }, sid = "", unansweredSince, outcome: told }) => {
+  const dueText = due.toFixed(6);
+  const kinds = new Kinds(ctx);
+  const items: ScriptArgument[] = [];
+  for (const { entry: one, sid = "", unansweredSince, outcome: told } of sent) {
+    const { raw, value } = one;
     const outcome = usable(told);
-    const block = tally.block((stats) => countOutcome(stats, value, outcome));
+    const kind = kinds.of(kindOf(outcome), value.initially_queued_at, (stats) => countOutcome(stats, value, outcome));
     if (outcome.ok && outcome.state === "pending") {
       const hash = pendingHash.encode(pendingOf(value, outcome, now));
-      return [raw, "pending", outcome.resource.sid, due.toFixed(6), hash.length, ...hash, "", ...block];
+      items.push(raw, "pending", outcome.resource.sid, dueText, kind, hash.length);
+      for (const part of hash) items.push(part);
+      items.push("");
+    } else {
+      const entry = unansweredSince === undefined ? value : { ...value, unanswered_since: unansweredSince };
+      items.push(raw, "job", sid, 0, kind, 0, callbackOf(entry, outcome, now));
     }
-    const entry = unansweredSince === undefined ? value : { ...value, unanswered_since: unansweredSince };
-    return [raw, "job", sid, 0, 0, callbackOf(entry, outcome, now), ...block];
-  });
+  }
   const forgetBefore = now - ctx.config.get(settings.retryAge) - SID_GRACE;
   const results = await ctx.redis.run(
     commitSend,
-    [keys.sendPurgatory(), keys.pending(), jobKeys.hot(), keys.recentSids(), ...tally.keys],
-    [now.toFixed(6), forgetBefore.toFixed(6), ...items],
+    [keys.sendPurgatory(), keys.pending(), jobKeys.hot(), keys.recentSids(), ...kinds.keys],
+    [now.toFixed(6), forgetBefore.toFixed(6), kinds.count, ...kinds.blocks, ...items],
   );
   const twice = sent.filter((_, at) => results[at] === -2);
   if (twice.length > 0) {
@@ -113,6 +120,10 @@ function callbackOf(entry: SmsEntry, outcome: SmsOutcome, now: number): string {
   const { identifier, subidentifier, retryable, extra } = outcome;
   return failureJob(entry, { action: "send", identifier, subidentifier, retryable, extra }, now);
 }
+
+/** Outcomes of one kind count the same. */
+const kindOf = (outcome: SmsOutcome): string =>
+  outcome.ok ? `${outcome.state} ${outcome.resource.status}` : `failed ${outcome.identifier} ${outcome.subidentifier}`;
 
 function countOutcome(stats: Counting, { initially_queued_at: at }: SmsEntry, outcome: SmsOutcome): void {
   if (outcome.ok) {

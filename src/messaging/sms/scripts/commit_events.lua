@@ -11,23 +11,31 @@
 --        3 queue          the name of the set as operators know it
 --        4 now            unix seconds
 --        5 call_id        unique to this call
---        6 ...items       in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid, expected version or
---                         empty when it must not be pending, due time, number of field arguments, field and value in
---                         turn, job to queue or empty, block
+--        6 kinds          integer; how many different blocks of counts there are
+--        7 ...items       the blocks, then in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid,
+--                         expected version or empty when it must not be pending, due time, which block, number of field
+--                         arguments, field and value in turn, job to queue or empty
 -- Reply  per item 1 applied; 0 no longer there; -1 was broken, is cleared away; -3 changed meanwhile, the event stays
 -- Crash  before: the next run finds the event in the purgatory. After: it is worked in.
 local set, quarantine, purgatory, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local version_field, companions, queue, now, call_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local items = ARGV
+local kinds, items = tonumber(ARGV[6]), ARGV
 
 -- include: ../../../mechanisms/pending-set/scripts/health.lua
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
-local results, at = {}, 6
+-- Most events of a call count the same, so each block is applied once, for all that it counts.
+local blocks, times, at = {}, {}, 7
+for kind = 1, kinds do
+  blocks[kind], times[kind] = at, 0
+  at = skip_tally(items, at)
+end
+
+local results = {}
 while at <= #items do
   local raw, action, sid, expected, due = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
-  local size, first_field = tonumber(items[at + 5]), at + 6
-  local callback, block = items[first_field + size], first_field + size + 1
+  local kind, size, first_field = tonumber(items[at + 5]), tonumber(items[at + 6]), at + 7
+  local callback = items[first_field + size]
   local key, before = set .. ':' .. sid, healed
   local version = pending_score(sid) and redis.call('HGET', key, version_field) or ''
   local result
@@ -50,10 +58,12 @@ while at <= #items do
     if callback ~= '' then
       redis.call('RPUSH', jobs, callback)
     end
-    at = tally(counters, 5, items, block)
-  else
-    at = skip_tally(items, block)
+    times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
+  at = first_field + size + 1
+end
+for kind = 1, kinds do
+  if times[kind] > 0 then tally(counters, 5, items, blocks[kind], times[kind]) end
 end
 return results

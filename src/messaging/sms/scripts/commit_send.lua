@@ -8,21 +8,30 @@
 --        5 ...counters    the counters of the blocks
 -- ARGV   1 now            unix seconds
 --        2 forget_before  unix seconds; older sids are in no doubt any more
---        3 ...items       in turn: the text byte for byte, `pending` or `job`, sid or empty, due time, number of field
---                         arguments, field and value in turn, callback, block of counts
+--        3 kinds          integer; how many different blocks of counts there are
+--        4 ...items       the blocks, then in turn: the text byte for byte, `pending` or `job`, sid or empty, due time,
+--                         which block, number of field arguments, field and value in turn, callback
 -- Reply  per item 1 applied; 0 no longer there; -2 the sid is pending already, nothing changed
 -- Crash  before: the next run finds the text in the purgatory and looks it up. After: it is settled.
 local purgatory, pending, jobs, recent, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
-local now, forget_before, items = ARGV[1], ARGV[2], ARGV
+local now, forget_before, kinds, items = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 
 redis.call('ZREMRANGEBYSCORE', recent, '-inf', '(' .. forget_before)
-local results, at = {}, 3
+
+-- Most texts of a call count the same, so each block is applied once, for all texts that it counts.
+local blocks, times, at = {}, {}, 4
+for kind = 1, kinds do
+  blocks[kind], times[kind] = at, 0
+  at = skip_tally(items, at)
+end
+
+local results = {}
 while at <= #items do
-  local raw, outcome, sid, due, size = items[at], items[at + 1], items[at + 2], items[at + 3], tonumber(items[at + 4])
-  local first_field = at + 5
-  local callback, block = items[first_field + size], first_field + size + 1
+  local raw, outcome, sid, due = items[at], items[at + 1], items[at + 2], items[at + 3]
+  local kind, size, first_field = tonumber(items[at + 4]), tonumber(items[at + 5]), at + 6
+  local callback = items[first_field + size]
   local result = redis.call('LREM', purgatory, 1, raw)
   if result == 1 and outcome == 'pending' and redis.call('ZSCORE', pending, sid) then
     redis.call('LPUSH', purgatory, raw)
@@ -40,10 +49,12 @@ while at <= #items do
     else
       redis.call('RPUSH', jobs, callback)
     end
-    at = tally(counters, 4, items, block)
-  else
-    at = skip_tally(items, block)
+    times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
+  at = first_field + size + 1
+end
+for kind = 1, kinds do
+  if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end
 return results

@@ -1,5 +1,5 @@
 import type { KernelContext } from "../../kernel/context.ts";
-import { type Counting, Tally } from "../../mechanisms/dated-counters/index.ts";
+import { type Counting, Tally } from "./tally.ts";
 
 /** Days begin on quarter hours wherever people live: what belongs to the same one counts on the same day. */
 const QUARTER = 900;
