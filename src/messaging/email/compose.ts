@@ -40,8 +40,8 @@ interface House {
   readonly brand: Brand;
   readonly sender: string;
   readonly from: Mailbox;
-  readonly replyTo?: { readonly replyTo: Mailbox };
-  readonly mailto?: { readonly mailto: string };
+  readonly replyTo: Mailbox | undefined;
+  readonly mailto: string | undefined;
   /** What links for leaving begin with. */
   readonly leaving: string;
   readonly isReal: boolean;
@@ -64,8 +64,8 @@ function houseOf(config: Config): House {
     brand: brandOf(config),
     sender,
     from: mailboxOf(sender),
-    ...(replyTo === undefined ? {} : { replyTo: { replyTo: mailboxOf(replyTo) } }),
-    ...(mailto === undefined ? {} : { mailto: { mailto } }),
+    replyTo: replyTo === undefined ? undefined : mailboxOf(replyTo),
+    mailto,
     leaving: leavingBase(config),
     isReal: config.get(emailSettings.provider).length > 0,
   };
@@ -92,20 +92,26 @@ export async function writeMail(
   const house = houseOf(ctx.config);
   let prepared: ReturnType<typeof prepareMail>;
   try {
-    prepared = prepareMail(attempt.template, attempt.template_parameters, await readyBrand(ctx));
+    const brand = readyBrand(ctx);
+    // What waits for nothing costs nothing: most installations have no logo that must be fetched.
+    prepared = prepareMail(
+      attempt.template,
+      attempt.template_parameters,
+      brand instanceof Promise ? await brand : brand,
+    );
   } catch (error) {
     return refusalOf(error);
   }
-  const { template, lifetime, html, text } = prepared;
+  const { template, lifetime } = prepared;
   if (isHeldBack(held, template.list)) return unwritten("Suppressed", "Suppressed", held?.reason ?? null);
   const now = ctx.clock.now();
   if (lifetime !== undefined && now - attempt.initially_queued_at > lifetime)
     return unwritten("Expired", "Expired", `older than ${lifetime} s`);
   try {
-    const envelope = envelopeOf(ctx, house, attempt, template, now);
-    const mail = mailFor(template, { html, text }, { ...envelope, attachments: prepared.attachments(now) });
+    const mail = mailFor(template, prepared, envelopeOf(ctx, house, attempt, template, now, prepared.attachments(now)));
     const { uid, email: to } = attempt;
-    const mime = await composeMail(mail);
+    const composed = composeMail(mail);
+    const mime = composed instanceof Promise ? await composed : composed;
     return { ok: true, message: { from: house.sender, to, mime, tags: { template: attempt.template, uid } } };
   } catch (error) {
     if (templateErrors.bad_mail.matches(error)) return refusalOf(error);
@@ -129,11 +135,11 @@ function envelopeOf(
   attempt: Attempt,
   { list, slug }: Template,
   date: number,
+  attachments?: Envelope["attachments"],
 ): Envelope {
   const { uid, email: to, subject } = attempt;
-  const { from } = house;
-  const common = { uid, from, ...house.replyTo, to, subject, date };
-  if (list === null) return common;
+  const { from, replyTo, mailto } = house;
+  if (list === null) return { uid, from, replyTo, to, subject, date, listUnsubscribe: undefined, attachments };
   // Laws want it below mails to a list; those that only reach the sandbox bother nobody.
   if (house.isReal && house.brand.address === undefined)
     throw templateErrors.bad_mail({
@@ -145,7 +151,7 @@ function envelopeOf(
     typeof held === "string" && held.startsWith(house.leaving)
       ? held
       : unsubscribeUrl(ctx, { email: to, list, emailUid: uid, issuedAt: attempt.initially_queued_at });
-  return { ...common, listUnsubscribe: { url, ...house.mailto } };
+  return { uid, from, replyTo, to, subject, date, listUnsubscribe: { url, mailto }, attachments };
 }
 
 function refusalOf(error: unknown): Unwritten {

@@ -35,8 +35,15 @@ export function unsubscribePath(ctx: Pick<Context, "config">, token: string): st
   return new URL(linkTo(ctx, token)).pathname;
 }
 
+const bases = new WeakMap<Config, string>();
+
 function linkTo({ config }: Pick<Context, "config">, token: string): string {
-  return `${config.get(settings.publicUrl).replace(/\/+$/, "")}/api/1/emails/unsubscribe/${token}`;
+  let base = bases.get(config);
+  if (base === undefined) {
+    base = `${config.get(settings.publicUrl).replace(/\/+$/, "")}/api/1/emails/unsubscribe/`;
+    bases.set(config, base);
+  }
+  return base + token;
 }
 
 export function writeToken({ config }: Pick<Context, "config">, wish: UnsubscribeWish): string {

@@ -12,8 +12,13 @@ const CONTENT_TYPE = /^[a-z]+\/[a-z0-9.+-]+(?:; [a-z]+=[A-Za-z0-9._-]+)*$/i;
 const CID = /^[A-Za-z0-9._-]+(?:@[A-Za-z0-9.-]+)?$/;
 
 /** The bytes of any mail: the plain shape by the writer, attachments and inline images by nodemailer's composer. */
-export async function composeMail(mail: Mail): Promise<Buffer> {
-  const raw = mail.attachments?.length ? await composeWithParts(mail, mail.attachments) : composeMime(mail);
+export function composeMail(mail: Mail): Buffer | Promise<Buffer> {
+  return mail.attachments?.length
+    ? composeWithParts(mail, mail.attachments).then(withinLimit)
+    : withinLimit(composeMime(mail));
+}
+
+function withinLimit(raw: Buffer): Buffer {
   if (raw.length > MAX_MAIL)
     throw errors.template_output_too_large({
       message: `The mail has ${raw.length} bytes; at most ${MAX_MAIL} are sent.`,

@@ -6,33 +6,39 @@ export interface Envelope {
   /** The attempt's uid; with the sender's domain it is the message's id. */
   readonly uid: string;
   readonly from: Mailbox;
-  readonly replyTo?: Mailbox;
+  readonly replyTo?: Mailbox | undefined;
   readonly to: string;
   readonly subject: string;
   /** Unix seconds. */
   readonly date: number;
   readonly listUnsubscribe?: Mail["listUnsubscribe"];
-  readonly attachments?: readonly Attachment[];
+  readonly attachments?: readonly Attachment[] | undefined;
 }
 
 /** A rendered template as a mail to somebody, with the headers that its kind of mail has. */
 export function mailFor(template: Pick<Template, "slug" | "list">, rendered: Rendered, envelope: Envelope): Mail {
-  const { uid, listUnsubscribe, ...rest } = envelope;
-  const domain = envelope.from.address.slice(envelope.from.address.lastIndexOf("@") + 1);
+  const { uid, from, to, replyTo, subject, date, listUnsubscribe, attachments } = envelope;
+  const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
   const { list, slug } = template;
   if (list !== null && listUnsubscribe === undefined)
     throw errors.bad_mail({ message: `${slug} goes to the list ${list} and needs an address for unsubscribing.` });
   return {
-    ...rest,
-    ...rendered,
+    from,
+    to,
+    replyTo,
+    subject,
+    html: rendered.html,
+    text: rendered.text,
+    ready: rendered.ready,
+    date,
     messageId: `${uid}@${domain}`,
-    headers: {
-      "X-Carillon-Email-Uid": uid,
-      // No vacation responder should answer.
-      "Auto-Submitted": "auto-generated",
-      ...(list === null ? {} : { "List-Id": `<${list}.${domain}>` }),
-    },
+    // No vacation responder should answer.
+    headers:
+      list === null
+        ? { "X-Carillon-Email-Uid": uid, "Auto-Submitted": "auto-generated" }
+        : { "X-Carillon-Email-Uid": uid, "Auto-Submitted": "auto-generated", "List-Id": `<${list}.${domain}>` },
     // A mail that people cannot be without has no button for leaving.
-    ...(list === null ? {} : { listUnsubscribe }),
+    listUnsubscribe: list === null ? undefined : listUnsubscribe,
+    attachments,
   };
 }

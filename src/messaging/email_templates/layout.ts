@@ -1,4 +1,5 @@
-import { escapeHtml, type Html, html, join, type Text, text, type Value } from "./markup.ts";
+import type { Brand } from "./brand.ts";
+import { escapeHtml, type Html, html, join, ofBrand, type Text, text, type Value } from "./markup.ts";
 import { FONT } from "./pen.ts";
 
 /** What surrounds the content of every mail. */
@@ -12,18 +13,19 @@ export interface Frame<P> {
   readonly unsubscribeUrl: Value<P> | undefined;
 }
 
-const brandName: Value<unknown> = (_, brand) => brand.name;
+const brandName: Value<unknown> = ofBrand((_, brand) => brand.name);
 /** The logo, or the mark and the name. */
 const LETTERHEAD: Html<unknown> = {
   kind: "html",
   pieces: [
-    (_, { logo, name, accent: colour }) =>
+    ofBrand((_: unknown, { logo, name, accent: colour }: Brand) =>
       logo
         ? `<img src="${escapeHtml(logo.src)}" width="${logo.width}" height="${logo.height}" alt="${escapeHtml(name)}" style="display:block;width:${logo.width}px;height:${logo.height}px;border:0;">`
         : `<span class="button" style="display:inline-block;width:13px;height:13px;margin-right:9px;border-radius:4px;background-color:${colour};"></span>${escapeHtml(name)}`,
+    ),
   ],
 };
-const postal: Value<unknown> = (_, brand) => brand.address ?? "";
+const postal: Value<unknown> = ofBrand((_, brand) => brand.address ?? "");
 
 // Dark colours twice: once for clients that follow the system, once for Outlook's own attribute.
 const DARK: readonly (readonly [selector: string, style: string])[] = [

@@ -1,24 +1,27 @@
 import { isEmailAddress } from "../contacts/service.ts";
 import { errors } from "./errors.ts";
 import { isMailUrl } from "./parameters.ts";
+import { LONGEST_LINE } from "./safe-lines.ts";
 import type { Attachment } from "./template.ts";
 
 /** A mail as it is handed to the writer. Every value is checked; nothing is corrected silently. */
 export interface Mail {
   readonly from: Mailbox;
   readonly to: string;
-  readonly replyTo?: Mailbox;
+  readonly replyTo?: Mailbox | undefined;
   readonly subject: string;
   readonly html: string;
   readonly text: string;
+  /** The HTML with the line breaks of a mail, where it is known that every relay leaves it alone. */
+  readonly ready?: string | undefined;
   /** Unix seconds. */
   readonly date: number;
   /** `left@right`, without angle brackets. */
   readonly messageId: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** For mails to a list: one click on it, without a question, ends them (RFC 8058). */
-  readonly listUnsubscribe?: { readonly url: string; readonly mailto?: string };
-  readonly attachments?: readonly Attachment[];
+  readonly listUnsubscribe?: { readonly url: string; readonly mailto?: string | undefined } | undefined;
+  readonly attachments?: readonly Attachment[] | undefined;
 }
 
 export interface Mailbox {
@@ -26,8 +29,6 @@ export interface Mailbox {
   readonly address: string;
 }
 
-/** No line of a mail may be longer (RFC 5322). */
-export const LONGEST_LINE = 998;
 const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,75}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const MESSAGE_ID = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$/;
@@ -56,9 +57,15 @@ export function checkedMessageId(id: string): string {
   return id;
 }
 
+/** Names that were found right; they come from code, so they are few. */
+const soundNames = new Set<string>();
+
 /** `Name: value`, on one line: folding breaks signatures at some relays. */
 export function checkedHeader(name: string, value: string): string {
-  if (!HEADER_NAME.test(name) || OWN.test(name)) throw refused("the name of a header", name);
+  if (!soundNames.has(name)) {
+    if (!HEADER_NAME.test(name) || OWN.test(name)) throw refused("the name of a header", name);
+    if (soundNames.size < 100) soundNames.add(name);
+  }
   return oneLine(name, value);
 }
 

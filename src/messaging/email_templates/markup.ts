@@ -11,7 +11,7 @@ import { isMailUrl } from "./parameters.ts";
  * refused when it is declared, long before somebody sends it.
  */
 export type Kind = "html" | "text";
-type Write<P> = (parameters: P, brand: Brand) => string;
+export type Write<P> = (parameters: P, brand: Brand) => string;
 type Piece<P> = string | Write<P>;
 
 export interface Fragment<K extends Kind, P> {
@@ -23,6 +23,18 @@ export type Value<P> = (parameters: P, brand: Brand) => string | number;
 export type Slot<K extends Kind, P> = string | number | Value<P> | Fragment<K, P>;
 export type Html<P> = Fragment<"html", P>;
 export type Text<P> = Fragment<"text", P>;
+
+const brandWrites = new WeakSet<object>();
+
+/** Marks what depends on the brand alone, and is therefore the same in many mails. */
+export function ofBrand<F extends (parameters: never, brand: Brand) => string | number>(value: F): F {
+  brandWrites.add(value);
+  return value;
+}
+
+export function isOfBrand(value: object): boolean {
+  return brandWrites.has(value);
+}
 
 export function html<P>(texts: TemplateStringsArray, ...slots: readonly Slot<"html", P>[]): Html<P> {
   let before = "";
@@ -45,7 +57,7 @@ export function text<P>(texts: TemplateStringsArray, ...slots: readonly Slot<"te
     if (at === slots.length) return [fixed];
     const slot = slots[at]!;
     if (typeof slot === "object") return [fixed, ...slot.pieces];
-    return [fixed, typeof slot === "function" ? (p, brand) => plain(String(slot(p, brand))) : String(slot)];
+    return [fixed, typeof slot === "function" ? (p, brand) => plain(textOf(slot(p, brand))) : String(slot)];
   });
   return { kind: "text", pieces };
 }
@@ -108,8 +120,11 @@ function htmlSlot<P>(slot: Slot<"html", P>, place: Place): readonly Piece<P>[] {
   const value = typeof slot === "function" ? slot : () => slot;
   const finish = place === "url" ? safeUrl : (raw: string) => escapeHtml(plain(raw));
   if (typeof slot !== "function") return [finish(String(slot))];
-  return [(p, brand) => finish(String(value(p, brand)))];
+  const write: Write<P> = (p, brand) => finish(textOf(value(p, brand)));
+  return [isOfBrand(slot) ? ofBrand(write) : write];
 }
+
+const textOf = (value: string | number): string => (typeof value === "string" ? value : String(value));
 
 /** Where a slot stands that follows this markup. */
 function placeOf(before: string): Place {

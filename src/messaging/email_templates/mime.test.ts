@@ -7,7 +7,11 @@ import { mailFor } from "./envelope.ts";
 import { errors } from "./errors.ts";
 import { anyLine, anyText, brand, parse, plainMail, settled } from "./mail.fixture.ts";
 import type { Mail } from "./mail.ts";
+import { html, writer } from "./markup.ts";
 import { composeMime } from "./mime.ts";
+import { accent } from "./pen.ts";
+import { readyWriter } from "./ready.ts";
+import { areSafeLines } from "./safe-lines.ts";
 
 const linesOf = (raw: Buffer) => raw.toString("latin1").split("\r\n");
 const headersIn = (raw: Buffer) => raw.toString("latin1").split("\r\n\r\n")[0]!.split("\r\n");
@@ -85,14 +89,14 @@ describe("the writer of plain mails", () => {
       }
   });
 
-  test("no line is longer than 76 bytes, none ends in space, all end in CRLF, and everything is ASCII", () => {
+  test("no line is longer than relays take, none ends in space, all end in CRLF, and everything is ASCII", () => {
     fc.assert(
       fc.property(anyText(500), anyLine(200), (body, subject) => {
         const raw = composeMime({ ...plainMail, text: body, html: body, subject: `${subject}.` });
         const whole = raw.toString("latin1");
         expect(whole).not.toMatch(/[^\t\r\n\x20-\x7e]|(?<!\r)\n|\r(?!\n)/);
         for (const line of linesOf(raw)) {
-          expect(line.length).toBeLessThanOrEqual(76);
+          expect(line.length).toBeLessThanOrEqual(whole.includes("7bit") ? 998 : 76);
           expect(line).not.toMatch(/[ \t]$|^From |^\./);
         }
       }),
@@ -112,6 +116,62 @@ describe("the writer of plain mails", () => {
     expect(sentAs("Hi Ada,\n\nthe bells ring.\n")).toBe("7bit");
     for (const line of [".", "From the tower", "--=_", "-- ", "tab\t", "a\rb", "\u0007", "ü", "x".repeat(999)])
       expect(sentAs(`one\n${line}\nthree`)).toBe("quoted-printable");
+  });
+
+  test("a template knows of its HTML that it can be sent as it is, exactly as the writer finds by looking at all of it", async () => {
+    type P = { one: string; two: string };
+    const [one, two]: ((p: P) => string)[] = [(p) => p.one, (p) => p.two];
+    const shapes = [
+      html<P>`<p>${one}</p>\n<p title="${two}">x</p>\n`,
+      html<P>`<p>\n${one}\n${two}</p>`,
+      html<P>`${one}${two}`,
+      html<P>`<b>${one}${two}\n</b>${one}\n\n.`,
+      html<P>`<p>F${one} ${two}`,
+      html<P>`<p>\nFr${one}\n-${two}`,
+      html<P>`<p>\n${two} ${one}\n</p>${accent}\n${accent}`,
+      html<P>`<p>${"x".repeat(900)}${one}${"y".repeat(60)}${two}\n</p>`,
+    ];
+    const value = fc.oneof(
+      anyText(20),
+      fc.constantFrom("", "Ada", " Ada", "Ada ", ".", "-", "--", "om", "rom", "From", "x".repeat(40), "a\nb", "Zoë"),
+    );
+    let [asItIs, encoded] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...shapes), value, value, async (shape, first, second) => {
+        const given = { one: first, two: second };
+        const written = readyWriter(shape)(given, brand);
+        expect(written.html).toBe(writer(shape)(given, brand));
+        if (written.ready === undefined) encoded += 1;
+        else {
+          asItIs += 1;
+          expect(written.ready).toBe(written.html.replaceAll("\n", "\r\n"));
+          expect(areSafeLines(written.html)).toBe(true);
+        }
+        const [known, looked] = [written, { html: written.html }].map((body) =>
+          composeMime({ ...plainMail, ...body })
+            .toString("latin1")
+            .replaceAll(/=_[0-9a-f]+_\w+/g, "boundary"),
+        );
+        expect(known).toBe(looked);
+      }),
+      { numRuns: 600 },
+    );
+    expect(Math.min(asItIs, encoded)).toBeGreaterThan(50);
+  });
+
+  test("examples without foreign letters or several lines go as they are, so that most mails need no second look", () => {
+    for (const slug of ["dailyReminder", "welcome", "resetPassword", "verifyEmailCode"] as const) {
+      const template = book.get(slug);
+      const { html: whole, ready } = template.render(template.parameters.parse(template.examples[0]), brand);
+      expect([slug, ready]).toEqual([slug, whole.replaceAll("\n", "\r\n")]);
+    }
+  });
+
+  test("a mail stays as it was written while later ones are written", () => {
+    const bodies = Array.from({ length: 200 }, (_, at) => `<p>${at} bells</p>\n`.repeat(at + 1));
+    const written = bodies.map((html) => composeMime({ ...plainMail, html }));
+    for (const [at, raw] of written.entries())
+      expect(raw.toString()).toContain(`\r\n\r\n${bodies[at]!.replaceAll("\n", "\r\n")}\r\n--`);
   });
 
   test("the boundary that comes next can be guessed, and writing it into a mail adds no part", async () => {

@@ -5,10 +5,11 @@ import {
   checkedHeader,
   checkedMessageId,
   checkedSubject,
-  LONGEST_LINE,
   type Mail,
+  type Mailbox,
   unsubscribeHeaders,
 } from "./mail.ts";
+import { areSafeLines } from "./safe-lines.ts";
 
 /**
  * Writes the mail that nearly all mails are: text and HTML, nothing attached. One pass over the bytes into memory that is
@@ -22,32 +23,46 @@ export function composeMime(mail: Mail): Buffer {
     throw new TypeError("composeMime writes text and HTML; composeMail takes attachments too");
   const boundary = newBoundary();
   start();
-  ascii(headersOf(mail).join("\r\n"));
   ascii(
-    `\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${TEXT_PART}`,
+    `${headersOf(mail).join("\r\n")}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${TEXT_PART}`,
   );
   body(mail.text);
-  ascii(`\r\n--${boundary}\r\n${HTML_PART}`);
-  body(mail.html);
-  ascii(`\r\n--${boundary}--\r\n`);
-  return Buffer.from(out.subarray(0, at));
+  if (mail.ready === undefined) {
+    ascii(`\r\n--${boundary}\r\n${HTML_PART}`);
+    body(mail.html);
+    ascii(`\r\n--${boundary}--\r\n`);
+  } else ascii(`\r\n--${boundary}\r\n${HTML_PART}${AS_IS}${mail.ready}\r\n--${boundary}--\r\n`);
+  return finished();
 }
 
 const TEXT_PART = "Content-Type: text/plain; charset=utf-8\r\n";
 const HTML_PART = "Content-Type: text/html; charset=utf-8\r\n";
+const AS_IS = "Content-Transfer-Encoding: 7bit\r\n\r\n";
 
 /** The headers before the structure, each ready to be written. */
 export function headersOf(mail: Mail): readonly string[] {
-  return [
-    `From: ${mailbox(mail.from)}`,
-    `To: ${checkedAddress(mail.to)}`,
-    ...(mail.replyTo ? [`Reply-To: ${mailbox(mail.replyTo)}`] : []),
+  const lines = [`From: ${senderOf(mail.from)}`, `To: ${checkedAddress(mail.to)}`];
+  if (mail.replyTo) lines.push(`Reply-To: ${senderOf(mail.replyTo)}`);
+  lines.push(
     `Subject: ${unstructured(checkedSubject(mail.subject), "Subject: ".length)}`,
     `Date: ${mailDate(mail.date)}`,
     `Message-ID: <${checkedMessageId(mail.messageId)}>`,
-    ...Object.entries(mail.headers ?? {}).map(([name, value]) => checkedHeader(name, value)),
-    ...(mail.listUnsubscribe ? unsubscribeHeaders(mail.listUnsubscribe) : []),
-  ];
+  );
+  for (const name in mail.headers) lines.push(checkedHeader(name, mail.headers[name]!));
+  if (mail.listUnsubscribe) lines.push(...unsubscribeHeaders(mail.listUnsubscribe));
+  return lines;
+}
+
+const senders = new WeakMap<Mailbox, string>();
+
+/** All mails of an installation come from the same mailbox. */
+function senderOf(from: Mailbox): string {
+  let written = senders.get(from);
+  if (written === undefined) {
+    written = mailbox(from);
+    senders.set(from, written);
+  }
+  return written;
 }
 
 let [lastSecond, lastDate] = [Number.NaN, ""];
@@ -64,23 +79,31 @@ const origin = randomBytes(9).toString("hex");
 let count = 0;
 const newBoundary = () => `=_${origin}_${(count++).toString(36)}`;
 
-let out = Buffer.allocUnsafe(65_536);
+/** Many mails lie side by side in one piece of memory: a piece for each costs more than writing the mail does. */
+const PIECE = 262_144;
+let out = Buffer.allocUnsafe(PIECE);
 let raw = Buffer.allocUnsafe(32_768);
-let at = 0;
+/** Where the mail that is being written began, and where it goes on. */
+let [began, at] = [0, 0];
 /** Memory above this is given back after an exceptional mail. */
 const KEPT = 1_048_576;
 
 function start(): void {
-  if (out.length > KEPT) out = Buffer.allocUnsafe(65_536);
   if (raw.length > KEPT) raw = Buffer.allocUnsafe(32_768);
-  at = 0;
+  began = at;
+}
+
+function finished(): Buffer {
+  return out.subarray(began, at);
 }
 
 function room(bytes: number): void {
   if (at + bytes <= out.length) return;
-  const larger = Buffer.allocUnsafe(Math.max(out.length * 2, at + bytes));
-  out.copy(larger, 0, 0, at);
+  const written = at - began;
+  const larger = Buffer.allocUnsafe(Math.max(PIECE, (written + bytes) * 2));
+  out.copy(larger, 0, began, at);
   out = larger;
+  [began, at] = [0, written];
 }
 
 function ascii(text: string): void {
@@ -93,10 +116,8 @@ function ascii(text: string): void {
  * characters stays readable in transit.
  */
 function body(text: string): void {
-  const lines = PLAIN.test(text) ? text.split("\n") : undefined;
-  if (lines?.every(isSafe)) {
-    ascii("Content-Transfer-Encoding: 7bit\r\n\r\n");
-    ascii(lines.join("\r\n"));
+  if (areSafeLines(text)) {
+    ascii(AS_IS + text.replaceAll("\n", "\r\n"));
     return;
   }
   const most = text.length * 3;
@@ -111,17 +132,6 @@ function body(text: string): void {
   }
 }
 
-const PLAIN = /^[\t\n\x20-\x7e]*$/;
-
-/** Neither too long, nor a boundary, nor with anything at its ends that old software changes. */
-function isSafe(line: string): boolean {
-  if (line.length === 0) return true;
-  const [first, last] = [line.charCodeAt(0), line.charCodeAt(line.length - 1)];
-  if (last === SPACE || last === TAB || line.length > LONGEST_LINE) return false;
-  if (first === DASH) return line.charCodeAt(1) !== DASH;
-  return first !== DOT && (first !== CAPITAL_F || !line.startsWith("From"));
-}
-
 function base64(text: string): void {
   const encoded = Buffer.from(text.replaceAll(/\r\n?|\n/g, "\r\n")).toString("base64");
   for (let from = 0; from < encoded.length; from += 76)
@@ -132,7 +142,7 @@ function base64(text: string): void {
 const INNER = new Uint8Array(256).fill(1, 0x21, 0x7f);
 INNER[0x3d] = 0;
 const HEX = Buffer.from("0123456789ABCDEF");
-const [CR, LF, SPACE, TAB, EQUALS, DASH, DOT, CAPITAL_F, SMALL_R] = [13, 10, 32, 9, 61, 45, 46, 70, 114];
+const [CR, LF, SPACE, TAB, EQUALS, DOT, CAPITAL_F, SMALL_R] = [13, 10, 32, 9, 61, 46, 70, 114];
 /** Room for the `=` of a soft break within 76. */
 const WIDTH = 75;
 

@@ -6,6 +6,7 @@ import {
   html,
   join,
   lines,
+  ofBrand,
   type Slot,
   type Text,
   text,
@@ -88,8 +89,8 @@ export function textPen<P>(): TextPen<P> {
   };
 }
 
-export const accent: Value<unknown> = (_, brand) => brand.accent;
-export const onAccent: Value<unknown> = (_, brand) => brand.onAccent;
+export const accent: Value<unknown> = ofBrand((_, brand) => brand.accent);
+export const onAccent: Value<unknown> = ofBrand((_, brand) => brand.onAccent);
 
 function fact<P>([label, value]: readonly [string, Html<P>], at: number): Fragment<"html", P> {
   // The first one keeps the same distance from the frame as the last.

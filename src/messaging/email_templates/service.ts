@@ -55,8 +55,11 @@ export function renderTemplate(slug: string, parameters: unknown, brand: Brand, 
 export function prepareMail(slug: string, parameters: unknown, brand: Brand, from: TemplateBook = book): PreparedMail {
   const checked = checkParameters(slug, parameters, from);
   const { template } = checked;
+  const { html, text, ready } = bounded(slug, template.render(checked.parameters, brand));
   return {
-    ...bounded(slug, template.render(checked.parameters, brand)),
+    html,
+    text,
+    ready,
     template,
     subject: template.subject(checked.parameters),
     lifetime: template.lifetime(checked.parameters),

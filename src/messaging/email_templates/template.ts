@@ -4,6 +4,7 @@ import { inFrame, inTextFrame } from "./layout.ts";
 import type { List } from "./lists.ts";
 import { type Html, type Text, type Value, writer } from "./markup.ts";
 import { type HtmlPen, htmlPen, type TextPen, textPen } from "./pen.ts";
+import { readyWriter } from "./ready.ts";
 
 export interface Attachment {
   readonly filename: string;
@@ -39,6 +40,8 @@ export interface TemplatePlan<S extends z.ZodObject> {
 export interface Rendered {
   readonly html: string;
   readonly text: string;
+  /** The HTML with the line breaks of a mail, where it is known that every relay leaves it alone. */
+  readonly ready?: string | undefined;
 }
 
 /** A compiled template. Methods, not properties, so that templates of different parameters fit one list. */
@@ -70,7 +73,7 @@ export function defineTemplate<const Slug extends string, S extends z.ZodObject>
     throw new TypeError(`${slug} goes to a list, so it needs the parameter unsubscribeUrl`);
   const unsubscribeUrl = list === null ? undefined : (p: P) => String((p as { unsubscribeUrl: string }).unsubscribeUrl);
   const frame = { title, preheader: plan.preheader, reason: plan.reason, unsubscribeUrl };
-  const html = writer(inFrame(plan.html(htmlPen<P>()), frame));
+  const html = readyWriter(inFrame(plan.html(htmlPen<P>()), frame));
   const text = writer(inTextFrame(plan.text(textPen<P>()), frame));
   return {
     slug,
@@ -84,7 +87,10 @@ export function defineTemplate<const Slug extends string, S extends z.ZodObject>
     hasAttachments: plan.attachments !== undefined,
     subject: typeof subject === "string" ? () => subject : subject,
     lifetime: typeof lifetime === "function" ? lifetime : () => lifetime,
-    render: (p, brand) => ({ html: html(p, brand), text: text(p, brand).trim() }),
+    render: (p, brand) => {
+      const written = html(p, brand);
+      return { html: written.html, text: text(p, brand).trim(), ready: written.ready };
+    },
     attachments: (p, at) => plan.attachments?.(p, at) ?? [],
   };
 }
