@@ -75,6 +75,17 @@ export function encodeJob(
   return withinLimit(job.name, raw);
 }
 
+/** The text of a job that is told of something: its own arguments, and a story as `data_raw`, which needs no escaping. */
+export function encodeCallback(
+  { name, kwargs }: { readonly name: string; readonly kwargs: Readonly<Record<string, unknown>> },
+  data_raw: string,
+  queued_at: number,
+): string {
+  const own = JSON.stringify(kwargs);
+  const before = own === "{}" ? "{" : `${own.slice(0, -1)},`;
+  return withinLimit(name, `{${prefixOf(name)}${before}"data_raw":"${data_raw}"},"queued_at":${queued_at}}`);
+}
+
 /** The texts of many new jobs of one name, sharing whatever they have in common. */
 export function encodeJobs(name: string, queued_at: number, items: readonly unknown[]): string[] {
   const head = `{${prefixOf(name)}`;

@@ -9,6 +9,16 @@ export interface Codec<T> {
   readonly shape: string;
   encode(value: T): string | Buffer;
   decode(raw: Buffer): T;
+  /** The same from text, where the bytes came as text anyway: as `decode(Buffer.from(written))`, with less work. */
+  read?(written: string): T;
+}
+
+/**
+ * Adds the way from text to a codec. Copies by spreading do not have it: whoever changes `decode` would else leave a second
+ * way in that checks less.
+ */
+export function readable<T, C extends Codec<T>>(codec: C, read: (written: string) => T): C {
+  return Object.defineProperty(codec, "read", { value: read });
 }
 
 export type Decoded<C> = C extends Codec<infer T> ? T : never;
@@ -17,28 +27,31 @@ export function undecodable(shape: string, reason: string): Error {
   return kernelErrors.undecodable({ message: `expected ${shape}: ${reason}` });
 }
 
-export const text: Codec<string> = {
-  shape: "text",
-  encode: (value) => value,
-  decode(raw) {
-    if (!isUtf8(raw)) throw undecodable("text", "the bytes are not UTF-8");
-    return raw.toString("utf8");
+export const text: Codec<string> = readable(
+  {
+    shape: "text",
+    encode: (value) => value,
+    decode(raw) {
+      if (!isUtf8(raw)) throw undecodable("text", "the bytes are not UTF-8");
+      return raw.toString("utf8");
+    },
   },
-};
+  (written) => written,
+);
 
 export const binary: Codec<Buffer> = { shape: "bytes", encode: (value) => value, decode: (raw) => raw };
 
-export const integer: Codec<number> = {
-  shape: "integer",
-  encode: (value) => String(value),
-  decode(raw) {
-    const written = raw.toString("latin1");
-    const value = Number(written);
-    if (!/^-?\d{1,16}$/.test(written) || !Number.isSafeInteger(value))
-      throw undecodable("an integer", `got ${preview(written)}`);
-    return value;
-  },
-};
+export const integer: Codec<number> = readable(
+  { shape: "integer", encode: (value) => String(value), decode: (raw) => readInteger(raw.toString("latin1")) },
+  readInteger,
+);
+
+function readInteger(written: string): number {
+  const value = Number(written);
+  if (!/^-?\d{1,16}$/.test(written) || !Number.isSafeInteger(value))
+    throw undecodable("an integer", `got ${preview(written)}`);
+  return value;
+}
 
 /** An unsigned 64-bit integer kept as decimal text, because it does not fit a JavaScript number. */
 export const unsigned64: Codec<string> = {
@@ -56,41 +69,40 @@ export const unsigned64: Codec<string> = {
 const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
 /** A decimal number, such as a unix time with fractions. */
-export const decimal: Codec<number> = {
-  shape: "decimal number",
-  encode: (value) => String(value),
-  decode(raw) {
-    const written = raw.toString("latin1").trim();
-    const value = Number(written);
-    if (!DECIMAL.test(written) || !Number.isFinite(value))
-      throw undecodable("a decimal number", `got ${preview(written)}`);
-    return value;
-  },
-};
+export const decimal: Codec<number> = readable(
+  { shape: "decimal number", encode: (value) => String(value), decode: (raw) => readDecimal(raw.toString("latin1")) },
+  readDecimal,
+);
+
+function readDecimal(raw: string): number {
+  const written = raw.trim();
+  const value = Number(written);
+  if (!DECIMAL.test(written) || !Number.isFinite(value))
+    throw undecodable("a decimal number", `got ${preview(written)}`);
+  return value;
+}
 
 /** Exactly this text and nothing else, such as the `1` of a basic lock. */
 export function literal<const Value extends string>(value: Value): Codec<Value> {
-  return {
+  const read = (written: string): Value => {
+    if (written !== value) throw undecodable(`the text ${value}`, `got ${preview(written)}`);
+    return value;
+  };
+  const codec: Codec<Value> = {
     shape: `the text \`${value}\``,
     encode: () => value,
-    decode(raw) {
-      if (raw.toString("utf8") !== value) throw undecodable(`the text ${value}`, `got ${preview(raw.toString())}`);
-      return value;
-    },
+    decode: (raw) => read(raw.toString("utf8")),
   };
+  return readable(codec, read);
 }
 
 /** Text of a given form. */
 export function matching(form: RegExp, shape: string): Codec<string> {
-  return {
-    shape,
-    encode: (value) => value,
-    decode(raw) {
-      const written = raw.toString("utf8");
-      if (!form.test(written)) throw undecodable(shape, `got ${preview(written)}`);
-      return written;
-    },
+  const read = (written: string): string => {
+    if (!form.test(written)) throw undecodable(shape, `got ${preview(written)}`);
+    return written;
   };
+  return readable({ shape, encode: (value) => value, decode: (raw) => read(raw.toString("utf8")) }, read);
 }
 
 export interface JsonCodec<T> extends Codec<T> {
@@ -98,27 +110,48 @@ export interface JsonCodec<T> extends Codec<T> {
 }
 
 /** JSON checked by a schema. `canonical` also demands the canonical form, as members of sets need it. */
-export function json<T>(schema: z.ZodType<T>, options: { canonical?: boolean; shape?: string } = {}): JsonCodec<T> {
+export function json<T>(schema: z.ZodType<T>, options: JsonOptions<T> = {}): JsonCodec<T> {
   const shape = options.shape ?? `${options.canonical ? "canonical " : ""}JSON${fieldsOf(schema)}`;
-  return {
+  const read = (written: string): T => {
+    let value: unknown;
+    try {
+      value = JSON.parse(written);
+    } catch {
+      throw undecodable(shape, `not JSON: ${preview(written)}`);
+    }
+    if (options.isPlain?.(value) && isHarmless(written)) return value;
+    const parsed = schema.safeParse(value);
+    if (!parsed.success) throw undecodable(shape, z.prettifyError(parsed.error).replaceAll("\n", " "));
+    if (options.canonical && canonicalJson(value) !== written)
+      throw undecodable(shape, "keys are not sorted or whitespace is left");
+    return parsed.data;
+  };
+  const codec: JsonCodec<T> = {
     shape,
     schema,
     encode: options.canonical ? canonicalJson : (value) => JSON.stringify(value),
-    decode(raw) {
-      const written = raw.toString("utf8");
-      let value: unknown;
-      try {
-        value = JSON.parse(written);
-      } catch {
-        throw undecodable(shape, `not JSON: ${preview(written)}`);
-      }
-      const parsed = schema.safeParse(value);
-      if (!parsed.success) throw undecodable(shape, z.prettifyError(parsed.error).replaceAll("\n", " "));
-      if (options.canonical && canonicalJson(value) !== written)
-        throw undecodable(shape, "keys are not sorted or whitespace is left");
-      return parsed.data;
-    },
+    decode: (raw) => read(raw.toString("utf8")),
   };
+  return readable(codec, read);
+}
+
+export interface JsonOptions<T> {
+  readonly canonical?: boolean;
+  readonly shape?: string;
+  /**
+   * Recognises by hand what nearly all values look like, where a schema that copies them costs more than all the rest. It
+   * may say no to what the schema takes, never yes to what the schema refuses or changes.
+   */
+  isPlain?(value: unknown): value is T;
+}
+
+/** A schema leaves out a member of this name, which means something else elsewhere. */
+export function isHarmless(json: string): boolean {
+  return !json.includes("__proto__");
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** ` {name, uid?}` for the reference; nothing where the schema is not an object. */
@@ -155,6 +188,16 @@ export interface HashCodec<T> {
   readonly partial?: boolean;
   encode(value: T): (string | Buffer)[];
   decode(raw: Readonly<Record<string, Buffer>>): T;
+  /** The same from texts, as scripts answer them; see `readable`. */
+  read?(texts: Readonly<Record<string, string>>): T;
+}
+
+/** As `readable`, for hashes. */
+export function readableHash<T, C extends HashCodec<T>>(
+  codec: C,
+  read: (texts: Readonly<Record<string, string>>) => T,
+): C {
+  return Object.defineProperty(codec, "read", { value: read });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a record of codecs of any value type; HashValue recovers each of them
@@ -164,25 +207,41 @@ export function fields<const F extends Record<string, Codec<any> | OptionalField
   const entries = Object.entries(codecs).map(([name, codec]) =>
     "optional" in codec ? { name, codec: codec.optional, optional: true } : { name, codec, optional: false },
   );
-  return {
+  const known = new Set(Object.keys(codecs));
+  const gather = <Raw>(raw: Readonly<Record<string, Raw>>, decode: (codec: Codec<unknown>, value: Raw) => unknown) => {
+    const result: Record<string, unknown> = {};
+    let found = 0;
+    for (const { name, codec, optional: mayBeAbsent } of entries) {
+      const value = raw[name];
+      if (value !== undefined) {
+        found += 1;
+        result[name] = decode(codec, value);
+      } else if (!mayBeAbsent) throw undecodable("a hash", `field ${name} is missing`);
+    }
+    const names = Object.keys(raw);
+    if (names.length > found) {
+      const unknown = names.filter((name) => !known.has(name));
+      if (unknown.length > 0) throw undecodable("a hash", `unknown field ${unknown.join(", ")}`);
+    }
+    return result as HashValue<F>;
+  };
+  const codec: HashCodec<HashValue<F>> & { readonly fields: F } = {
     fields: codecs,
     shape: entries.map((entry) => `\`${entry.name}\`${entry.optional ? "?" : ""}: ${entry.codec.shape}`).join(", "),
     encode(value) {
       const given: Record<string, unknown> = value;
-      return entries.flatMap(({ name, codec }) => (given[name] === undefined ? [] : [name, codec.encode(given[name])]));
+      const flat: (string | Buffer)[] = [];
+      for (const { name, codec: one } of entries)
+        if (given[name] !== undefined) flat.push(name, one.encode(given[name] as never));
+      return flat;
     },
-    decode(raw) {
-      const result: Record<string, unknown> = {};
-      for (const { name, codec, optional: mayBeAbsent } of entries) {
-        const value = raw[name];
-        if (value !== undefined) result[name] = codec.decode(value);
-        else if (!mayBeAbsent) throw undecodable("a hash", `field ${name} is missing`);
-      }
-      const unknown = Object.keys(raw).filter((name) => !Object.hasOwn(codecs, name));
-      if (unknown.length > 0) throw undecodable("a hash", `unknown field ${unknown.join(", ")}`);
-      return result as HashValue<F>;
-    },
+    decode: (raw) => gather(raw, (one, value) => one.decode(value)),
   };
+  return readableHash(codec, (texts) => gather(texts, readText));
+}
+
+function readText(codec: Codec<unknown>, written: string): unknown {
+  return codec.read ? codec.read(written) : codec.decode(Buffer.from(written));
 }
 
 /** A hash whose field names are data: event to count, digest to time. */

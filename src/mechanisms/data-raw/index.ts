@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { constants, crc32, gunzipSync, gzipSync } from "node:zlib";
 import { dataRawErrors } from "./errors.ts";
 
@@ -45,7 +46,7 @@ export function decodeDataRaw(text: string, { maxBytes = DATA_RAW_LIMIT }: DataR
   const json = stored(packed) ?? inflate(packed, maxBytes);
   if (json.length > maxBytes) throw tooLarge(maxBytes);
   try {
-    return JSON.parse(utf8.decode(json));
+    return JSON.parse(isAscii(json) ? json.toString("latin1") : utf8.decode(json));
   } catch (cause) {
     throw dataRawErrors.bad_data_raw({ message: "data_raw holds no JSON.", cause });
   }

@@ -7,6 +7,8 @@ import { add, get, popDue, quarantine, removeIf, type Snapshot, takeStale, updat
 /** How many members one script call handles at most; more are paged by the caller. */
 const MAX_MEMBERS_PER_CALL = 500;
 
+const NO_COMPANIONS: Pending<unknown>["companions"] = {};
+
 type PendingContext = Pick<KernelContext, "redis" | "clock" | "alerts" | "log">;
 
 export interface PendingSetPlan<T> {
@@ -200,8 +202,14 @@ export class PendingSet<T> {
       if (!snapshot) return undefined;
       const [member, score, flat, ...beside] = snapshot;
       try {
-        const value = this.#plan.codec.decode(hashOf(flat, (text) => Buffer.from(text)));
-        const companions = Object.fromEntries(this.#companions.map((suffix, index) => [suffix, beside[index]!]));
+        const { codec } = this.#plan;
+        const value = codec.read
+          ? codec.read(hashOf(flat, (text) => text))
+          : codec.decode(hashOf(flat, (text) => Buffer.from(text)));
+        const companions =
+          this.#companions.length === 0
+            ? NO_COMPANIONS
+            : Object.fromEntries(this.#companions.map((suffix, index) => [suffix, beside[index]!]));
         return { member, dueAt: Number(score), value, companions };
       } catch (error) {
         broken.push({ snapshot, reason: `${reasonOf(error)} (member ${member})` });

@@ -120,7 +120,8 @@ describe("the writer of plain mails", () => {
 
   test("a template knows of its HTML that it can be sent as it is, exactly as the writer finds by looking at all of it", async () => {
     type P = { one: string; two: string };
-    const [one, two]: ((p: P) => string)[] = [(p) => p.one, (p) => p.two];
+    const one = (p: P) => p.one;
+    const two = (p: P) => p.two;
     const shapes = [
       html<P>`<p>${one}</p>\n<p title="${two}">x</p>\n`,
       html<P>`<p>\n${one}\n${two}</p>`,
