@@ -24,6 +24,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 const COMMAND_PATIENCE_SECONDS = 10;
 const KEEP_ALIVE_MS = 300_000;
 const IDEMPOTENT_REPEATS = 3;
+const MOST_FORGOTTEN = 3;
 /** A call with more arguments than these is worth a packet of its own. */
 const MOST_PIPELINED = 64;
 
@@ -99,11 +100,15 @@ export class RedisConnection {
   ) {
     this.#underWay++;
     try {
-      return await this.#send(script.sha, keys, args);
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-      await this.commands.script("LOAD", script.lua);
-      return await this.#send(script.sha, keys, args);
+      for (let forgotten = 0; ; forgotten++)
+        try {
+          return await this.#send(script.sha, keys, args);
+        } catch (error) {
+          if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+          // It may be forgotten again before the repeat arrives; one that is never kept is no accident.
+          if (forgotten === MOST_FORGOTTEN) throw error;
+          await this.commands.script("LOAD", script.lua);
+        }
     } finally {
       this.#underWay--;
     }
