@@ -21,9 +21,12 @@ const bells = domain({
       quiet: true,
       async handle(_ctx, { params: { bell }, caller }) {
         if (bell === "broken") throw new Error("a secret of the inside");
-        if (bell === "garbled") return { status: 303, headers: { location: "/a\nb" }, body: "" };
         if (bell === "away") throw kernelErrors.redis_unavailable({ retryAfter: 7 });
-        return { status: 303, headers: { location: `/${bell}/${caller.role}`, "cache-control": "no-store" }, body: "" };
+        return {
+          status: 303,
+          headers: { location: bell === "garbled" ? "/a\nb" : `/${bell}/${caller.role}`, "cache-control": "no-store" },
+          body: "",
+        };
       },
     }),
     route({
