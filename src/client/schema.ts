@@ -2182,6 +2182,13 @@ export interface Routes {
       };
       answer: unknown;
     };
+    /** A link as a QR code. For print and for screens. It is drawn for any code; fetching it is no click. */
+    "/l/{code}.svg": {
+      path: {
+        code: string;
+      };
+      answer: unknown;
+    };
     /** The page for leaving with the link of a mail. It has one form and changes nothing by itself. */
     "/l/{code}/unsubscribe": {
       path: {
@@ -3285,6 +3292,8 @@ export interface Routes {
           /** Whether the person wants texts at it */
           receives_notifications: boolean;
         }[] | undefined;
+        /** Why reminders begin with these: the account is new, or an older list brings them */
+        begins?: "account_created" | "klaviyo" | undefined;
       };
       answer: {
         emails: {

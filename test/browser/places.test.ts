@@ -1,12 +1,8 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { barriers, scrollsSideways } from "./barriers.ts";
 import { livingHouse } from "./living-house.ts";
 import { PLACES } from "./places.ts";
 import { openStage, type Stage, type Visit } from "./stage.ts";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let stage: Stage;
 /** One visit each for all pages, so that what they share is loaded once. */
@@ -19,26 +15,6 @@ beforeAll(async () => {
   phone = await stage.visit({ width: 390, height: 844, colorScheme: "dark" });
 }, 180_000);
 afterAll(() => stage?.close());
-
-// What runs in the page is text: the sources of Node know no document.
-const scrollsSideways = (page: Page) =>
-  page.evaluate<boolean>("document.documentElement.scrollWidth > document.documentElement.clientWidth");
-
-interface Finding {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** What keeps people out, as an automatic check sees it: serious and critical findings only. */
-async function barriers(page: Page): Promise<string[]> {
-  // Evaluated by the debugger, so that the policy of the page need not allow it.
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<{ violations: Finding[] }>("axe.run({ resultTypes: ['violations'] })");
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-}
 
 test.each(PLACES)(
   "the page $path has no faults, barriers or sideways scroll on desks and phones",
