@@ -9,6 +9,7 @@ import { statisticsSettings } from "../mechanisms/dated-counters/index.ts";
 import { cacheSettings } from "../mechanisms/layered-cache/index.ts";
 import { objectStoreSettings } from "../providers/open-object-store.ts";
 import { providerSettings } from "../providers/settings.ts";
+import { settings as demoSettings } from "./demo/settings.ts";
 import { settings as httpSettings } from "./http/settings.ts";
 
 const SLOT = /^[A-Za-z0-9_.]{1,40}$/;
@@ -74,6 +75,7 @@ export function allSettings(): readonly Setting<unknown>[] {
   const groups = [
     houseSettings,
     httpSettings,
+    demoSettings,
     accessSettings,
     jobSettings,
     objectStoreSettings,

@@ -35,7 +35,13 @@ function carillon(args: readonly string[], environment: Record<string, string> =
   );
   const child = spawn(process.execPath, [join(root, "bin/carillon.js"), ...args], {
     cwd: folder,
-    env: { ...inherited, CARILLON_HTTP_PORT: "0", CARILLON_REDIS_FSYNC: "everysec", ...environment },
+    env: {
+      ...inherited,
+      CARILLON_HTTP_PORT: "0",
+      CARILLON_REDIS_FSYNC: "everysec",
+      CARILLON_DEMO: "off",
+      ...environment,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);

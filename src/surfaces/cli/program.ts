@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { version } from "../version.ts";
 import { adminCommand } from "./admin.ts";
 import { configCommand } from "./config.ts";
+import { demoCommand } from "./demo.ts";
 import { doctorCommand } from "./doctor.ts";
 import { emailCommand } from "./email.ts";
 import { CommandFailed } from "./exit.ts";
@@ -41,6 +42,7 @@ export function program(io: Io): Command {
     usersCommand(open, io),
     emailCommand(open, io),
     traceCommand(open, io),
+    demoCommand(open, io),
     keysCommand(openKeyspace(io), {
       print: io.out,
       exit: (status) => {

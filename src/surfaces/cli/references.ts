@@ -9,6 +9,7 @@ import { tokenErrors } from "../../mechanisms/one-time-token/errors.ts";
 import { quarantineErrors } from "../../mechanisms/quarantine/errors.ts";
 import { singleFlightErrors } from "../../mechanisms/single-flight/index.ts";
 import { objectStoreErrors } from "../../providers/object-store.ts";
+import { errors as demoErrors } from "../demo/errors.ts";
 import { foundationErrors } from "../foundation.ts";
 import { catalogue, houseErrors } from "../house.ts";
 import { httpErrors } from "../http/index.ts";
@@ -43,6 +44,7 @@ function errorSections() {
     { title: "Files", errors: objectStoreErrors },
     { title: "Jobs", errors: jobErrors },
     { title: "HTTP", errors: httpErrors },
+    { title: "Demo", errors: demoErrors },
     ...domains.flatMap(({ name, errors }) => (errors ? [{ title: name, errors }] : [])),
   ];
 }

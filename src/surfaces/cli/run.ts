@@ -2,6 +2,8 @@ import { Command } from "commander";
 import type { ProcessRoles } from "../../domain.ts";
 import { issueSignInLink } from "../../infrastructure/access/service.ts";
 import { systemClock } from "../../kernel/clock.ts";
+import { refuseWhileFilling } from "../demo/history.ts";
+import { startDemo } from "../demo/living.ts";
 import { dataFolders, openHouseLog } from "../foundation.ts";
 import { type House, openHouse } from "../house.ts";
 import { loadSettings } from "../settings.ts";
@@ -71,14 +73,17 @@ async function run(shape: Shape, io: Io): Promise<void> {
     firstAt ??= now;
   });
   try {
+    if (shape.roles.worker) refuseWhileFilling({ config });
     const house = await openHouse({ config, roles: shape.roles, log });
     const seconds = (systemClock.monotonic() - began).toFixed(1);
     log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
     const link = house.url === undefined ? undefined : await issueSignInLink(house.ctx, { label: shape.name });
-    for (const line of whereToLook(house, seconds, carillonFrom(io), link?.url)) io.out(line);
+    const demo = house.roles.web && house.roles.worker ? await startDemo(house.ctx) : undefined;
+    for (const line of whereToLook(house, seconds, carillonFrom(io), link?.url, demo?.lines)) io.out(line);
     const reason = await Promise.race([stopAsked, house.ending]);
     const ending = typeof reason === "string" ? undefined : reason;
     io.out(ending ? `Stopping for ${ending.why}.` : "Stopping; once more to stop without waiting.");
+    await demo?.stop();
     await house.close({ hurry: hurry.signal });
     io.out("Stopped. Everything is kept for the next start.");
     if (ending && ending.exitCode !== 0) throw new CommandFailed(ending.exitCode);
@@ -93,7 +98,13 @@ function carillonFrom({ environment }: Io): string {
   return environment.npm_lifecycle_event === undefined ? "carillon" : "npx carillon";
 }
 
-function whereToLook(house: House, seconds: string, carillon: string, link: string | undefined): string[] {
+function whereToLook(
+  house: House,
+  seconds: string,
+  carillon: string,
+  link: string | undefined,
+  demo: readonly string[] = [],
+): string[] {
   const { ctx, url } = house;
   const rows: string[][] = [];
   if (url) rows.push(["API", `${url}/api/1`], ["Reference", `${url}/docs`], ["Health", `${url}/readyz`]);
@@ -110,6 +121,7 @@ function whereToLook(house: House, seconds: string, carillon: string, link: stri
     ...columns(rows, "  "),
     ...welcome,
     ...(link === undefined ? [] : [`Another link: ${carillon} admin login.`]),
+    ...demo,
     "Ctrl-C stops everything cleanly.",
     "",
   ];

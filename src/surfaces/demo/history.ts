@@ -1,0 +1,169 @@
+import { join } from "node:path";
+import { sql } from "kysely";
+import type { Context } from "../../jobs/context.ts";
+import { jobKeys } from "../../jobs/index.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { claimPidFile, pidFileHolder } from "../../kernel/process/index.ts";
+import { calendarOf, isoDate } from "../../mechanisms/dated-counters/index.ts";
+import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
+import { dataFolders } from "../foundation.ts";
+import { createDemoApp, FOUNDERS } from "./app.ts";
+import { daysWithoutHistory, type Gap } from "./days.ts";
+import { errors } from "./errors.ts";
+import { handOver, handOverPeople } from "./handover.ts";
+import { LAST_RECEIPTS, LAST_REMINDERS, liveThrough } from "./lapse.ts";
+import { type Outcome, outcomesBetween } from "./outcomes.ts";
+import { whyNoDemo } from "./permission.ts";
+
+/** A worker that told nothing for so many seconds is dead. */
+const SILENCE = 90;
+
+export interface HistoryOptions {
+  readonly days: number;
+  readonly people?: number;
+  readonly seed?: number;
+  readonly progress?: (done: number, total: number) => void;
+}
+
+export interface HistoryReport {
+  /** How many people were made at the beginning; none when they were there. */
+  readonly created: number;
+  readonly people: number;
+  /** Days that were lived through now, each as ISO dates from and to. */
+  readonly lived: readonly { readonly from: string; readonly to: string; readonly days: number }[];
+  readonly alreadyThere: number;
+  readonly messages: readonly Outcome[];
+  readonly done: Readonly<Record<string, number>>;
+  readonly runs: number;
+  readonly failures: readonly { readonly job: string; readonly error: unknown }[];
+  readonly seconds: number;
+}
+
+/**
+ * Fills in the past of a demo: every one of the latest days on which nothing happened is lived through, by the real
+ * pipeline on a virtual clock. Days that are there stay as they are, so a second run does nothing.
+ *
+ *   days missing ─▶ lived through beside the present, in a Redis of their own ─▶ stored in SQL ─▶ Redis thrown away
+ *
+ * A crash leaves the rows of the days that it reached. Days that were stored are there; the others are lived through by the
+ * next run.
+ */
+export async function fillHistory(ctx: Context, options: HistoryOptions): Promise<HistoryReport> {
+  const why = whyNoDemo(ctx.config);
+  if (why) throw errors.demo_not_possible({ message: `There can be no demo here: ${why}` });
+  await refuseBesideWorkers(ctx);
+  const turn = claimPidFile(pidFileOf(ctx));
+  if (!turn) throw errors.demo_under_way();
+  try {
+    return await fill(ctx, options);
+  } finally {
+    turn.release();
+  }
+}
+
+const pidFileOf = ({ config }: Pick<Context, "config">) => join(dataFolders(config).root, "demo.pid");
+
+/** Refuses to start a worker into a past that is being filled in. */
+export function refuseWhileFilling(ctx: Pick<Context, "config">): void {
+  if (pidFileHolder(pidFileOf(ctx)) !== undefined) throw errors.demo_under_way();
+}
+
+async function refuseBesideWorkers({ redis, clock }: Context): Promise<void> {
+  const alive = await redis.commands.zcount(redis.topology.key(jobKeys.workers()), clock.now() - SILENCE, "+inf");
+  if (alive > 0)
+    throw errors.demo_beside_worker({
+      message: `${alive === 1 ? "A worker" : `${alive} workers`} of this house ${alive === 1 ? "is" : "are"} running.`,
+    });
+}
+
+async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryReport> {
+  const began = systemClock.monotonic();
+  const app = await createDemoApp(ctx, options.people ?? FOUNDERS);
+  if (!app) throw errors.demo_database_in_use();
+  const { gaps, there, today } = await daysWithoutHistory(ctx, options.days);
+  const calendar = calendarOf(ctx);
+  const now = ctx.clock.now();
+  const isFresh = await hasNoPresent(ctx);
+  const lives = gaps.flatMap((gap) => {
+    const joinsPresent = isFresh && gap.to === today;
+    const rest = joinsPresent ? LAST_RECEIPTS : REST;
+    const from = calendar.startOf(gap.from);
+    const until = Math.min(calendar.startOf(gap.to + 1), now - rest);
+    // Early in the day there is nothing of it to live through yet.
+    return until - from >= MINIMUM ? [{ gap, joinsPresent, from, until }] : [];
+  });
+  const all = lives.reduce((sum, { from, until }) => sum + until - from, 0);
+  const report = { done: {} as Record<string, number>, runs: 0, failures: [] as HistoryReport["failures"][number][] };
+  let before = 0;
+  const held = await holdBackReminders(ctx, lives.length > 0);
+  try {
+    for (const { gap, joinsPresent, from, until } of lives) {
+      const progress = (time: number) =>
+        options.progress?.(Math.round((before + time - from) / HOUR), Math.round(all / HOUR));
+      const past = await liveThrough(ctx, { gap, joinsPresent, until, seed: options.seed ?? 1, progress });
+      try {
+        await (joinsPresent ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
+        for (const [what, times] of Object.entries(past.crowd.done))
+          report.done[what] = (report.done[what] ?? 0) + times;
+        report.runs += Object.values(past.pipeline.runs).reduce((sum, count) => sum + count, 0);
+        report.failures.push(...past.pipeline.failures);
+      } finally {
+        await past.close();
+      }
+      before += until - from;
+    }
+  } finally {
+    await held.restore();
+  }
+  const messages = await Promise.all(lives.map(({ from, until }) => outcomesBetween(ctx, from, until + REST)));
+  return {
+    ...report,
+    messages: summed(messages.flat()),
+    created: app.created,
+    people: app.people.length + (report.done.joined ?? 0),
+    lived: lives.map(({ gap }) => shown(gap)),
+    alreadyThere: there,
+    seconds: systemClock.monotonic() - began,
+  };
+}
+
+const HOUR = 3600;
+const REST = LAST_REMINDERS + LAST_RECEIPTS;
+/** Seconds of a day that are worth living through. */
+const MINIMUM = HOUR;
+
+function summed(outcomes: readonly Outcome[]): readonly Outcome[] {
+  const sums = new Map<string, Outcome>();
+  for (const one of outcomes) {
+    const name = `${one.channel} ${one.outcome}`;
+    sums.set(name, { ...one, count: one.count + (sums.get(name)?.count ?? 0) });
+  }
+  return [...sums.values()];
+}
+
+const shown = ({ from, to }: Gap) => ({ from: isoDate(from), to: isoDate(to), days: to - from + 1 });
+
+/** Whether no worker has given this house a present yet: nobody knows how far its reminders got. */
+async function hasNoPresent({ redis }: Context): Promise<boolean> {
+  return (await redis.commands.exists(redis.topology.key(reminderKeys.earliest()))) === 0;
+}
+
+/**
+ * Whoever was reminded today would not be reminded on any day before it. What is known of that is put aside for the time of
+ * the past, and is true again afterwards.
+ */
+async function holdBackReminders(ctx: Context, needed: boolean): Promise<{ restore(): Promise<void> }> {
+  if (!needed) return { restore: async () => {} };
+  const db = ctx.sql.tables();
+  const { rows } = await sql<{ uid: string; date: number }>`
+    select uid, last_unix_date as date from user_daily_reminders where last_unix_date is not null`.execute(db);
+  await sql`update user_daily_reminders set last_unix_date = null where last_unix_date is not null`.execute(db);
+  return {
+    async restore() {
+      await sql`
+        update user_daily_reminders as held set last_unix_date = greatest(held.last_unix_date, wish.date)
+        from unnest(${rows.map(({ uid }) => uid)}::text[], ${rows.map(({ date }) => date)}::integer[])
+          as wish (uid, date) where held.uid = wish.uid`.execute(db);
+    },
+  };
+}

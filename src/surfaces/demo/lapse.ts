@@ -1,0 +1,221 @@
+import { domains } from "../../domains.ts";
+import { houseAnswersAt, sandboxOf, startSandbox } from "../../infrastructure/sandbox/service.ts";
+import { settings as sandboxSettings } from "../../infrastructure/sandbox/settings.ts";
+import type { Context } from "../../jobs/context.ts";
+import { VirtualClock } from "../../kernel/clock.ts";
+import { silentLog } from "../../kernel/log.ts";
+import { Subscriber } from "../../kernel/redis/index.ts";
+import { alertSettings } from "../../mechanisms/alerts/index.ts";
+import { calendarOf, rotate } from "../../mechanisms/dated-counters/index.ts";
+import { notesSettled } from "../../mechanisms/message-log/index.ts";
+import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
+import { settings as reminderSettings } from "../../messaging/reminders/settings.ts";
+import { seededRandom } from "../../sandbox/seeded-random.ts";
+import { surround } from "../house.ts";
+import { buildServer, listen } from "../http/index.ts";
+import { version } from "../version.ts";
+import { joined } from "./app.ts";
+import { Crowd } from "./crowd.ts";
+import type { Gap } from "./days.ts";
+import { Month } from "./month.ts";
+import { Pipeline } from "./pipeline.ts";
+import { openScratchRedis, type ScratchRedis } from "./scratch.ts";
+import { LIFELIKE } from "./tempo.ts";
+
+const MINUTE = 60;
+const HOUR = 3600;
+/** What is due within this time happens together: people are not in a hurry, and machines are. */
+const BEAT = 10 * MINUTE;
+/** How long providers take to call back. */
+const CALLBACKS = 45;
+/** How often reminders get their times, and for how long ahead: seldom and far, since each look costs a query a zone. */
+const ASSIGN_EVERY = 2 * HOUR;
+const ASSIGN_AHEAD = 4 * HOUR + 600;
+const CHORES_EVERY = 2 * HOUR;
+/** Longer than the latest receipt of a push is waited for. */
+export const LAST_RECEIPTS = 75 * MINUTE;
+/** Longer than anybody's hours of being reminded. */
+export const LAST_REMINDERS = 7 * HOUR;
+
+/** What nobody is nudged for, in the order in which one does what the next waits for. */
+const CHORES = [
+  "runners.push.ticket_hot_to_cold",
+  "runners.push.check",
+  "runners.sms.receipt_stale_detection",
+  "runners.sms.receipt_recovery",
+  "runners.sms.receipt_reconciliation",
+  "runners.sms.follow_wishes",
+  "runners.emails.receipt_reconciliation",
+  "runners.touch.log",
+  "runners.touch.persist_link",
+  "runners.touch.delayed_click_persist",
+  "runners.messages.store_log",
+  "runners.stats.sweep_deltas",
+];
+/** What looks for things that are a day late. */
+const RARE = [
+  "runners.users.rotate_preferences",
+  "runners.emails.stale_receipt_detection",
+  "runners.touch.stale_detection",
+  "runners.touch.leaked_link_detection",
+];
+const ASSIGN = "runners.daily_reminders.assign_time";
+const REMIND = "runners.daily_reminders.send";
+
+export interface LapsePlan {
+  readonly gap: Gap;
+  /** Nothing is sent after this time. */
+  readonly until: number;
+  /** Whether the house's present goes on from the end of this past, or was there before it. */
+  readonly joinsPresent: boolean;
+  readonly seed: number;
+  readonly progress: (time: number) => void;
+}
+
+export interface Lapse {
+  readonly scratch: ScratchRedis;
+  readonly ctx: Context;
+  readonly crowd: Crowd;
+  readonly pipeline: Pipeline;
+  close(): Promise<void>;
+}
+
+/**
+ * Lives through days that are over: the house's own database, a Redis thrown away later, simulated providers and a server on
+ * this machine, and a clock that skips from one due moment to the next. The jobs, routes and providers' clients are those of
+ * every day. In the end nothing is under way, and the days are stored.
+ */
+export async function liveThrough(house: Context, plan: LapsePlan): Promise<Lapse> {
+  const undo: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    const start = calendarOf(house).startOf(plan.gap.from);
+    const clock = new VirtualClock(start);
+    const scratch = await openScratchRedis(clock);
+    undo.push(() => scratch.close());
+    const redis = scratch.connection;
+    const subscriber = new Subscriber(redis, clock);
+    undo.push(async () => subscriber.close());
+    const config = house.config.with(
+      [sandboxSettings.port, 0],
+      [sandboxSettings.smtpPort, 0],
+      [reminderSettings.assignHorizon, ASSIGN_AHEAD],
+      // The alarms of a past that was made up concern nobody.
+      [alertSettings.alertWebhookUrl, undefined],
+      [alertSettings.opsWebhookUrl, undefined],
+    );
+    const engines = { clock, config, log: silentLog, redis, cacheRedis: redis, subscriber };
+    const { ctx, close: leave } = await surround({ ...engines, sql: house.sql, hostname: `demo-${house.hostname}` });
+    undo.push(leave);
+    undo.push(await startSandbox(ctx, { web: true, worker: false }));
+    const sandbox = sandboxOf(ctx);
+    const app = await buildServer(ctx, domains, { version: version() });
+    undo.push(async () => {
+      app.server.closeAllConnections();
+      await app.close();
+    });
+    houseAnswersAt(ctx, (await listen(app, { host: "127.0.0.1", port: 0 })).url);
+    const random = seededRandom(plan.seed + plan.gap.from);
+    const crowd = new Crowd({ ctx, sandbox }, { people: await joined(ctx), random, tempo: LIFELIKE });
+    const pipeline = new Pipeline(ctx, clock, sandbox);
+    await live({ ctx, clock, crowd, pipeline, month: new Month({ ctx, sandbox, crowd }, plan.gap) }, plan);
+    sandbox.knobs.reset();
+    await comeToRest({ ctx, clock, crowd, pipeline }, plan);
+    await scratch.age();
+    return { scratch, ctx, crowd, pipeline, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+interface World {
+  readonly ctx: Context;
+  readonly clock: VirtualClock;
+  readonly crowd: Crowd;
+  readonly pipeline: Pipeline;
+}
+
+async function live({ month, ...world }: World & { readonly month: Month }, plan: LapsePlan): Promise<void> {
+  const { clock, crowd, pipeline } = world;
+  let [assignAt, choresAt, day] = [clock.now(), clock.now() + CHORES_EVERY, plan.gap.from];
+  for (;;) {
+    const now = clock.now();
+    if (now >= plan.until) return;
+    await month.happenUntil(now);
+    if (now >= assignAt) {
+      await assign(world, plan);
+      assignAt += ASSIGN_EVERY;
+    }
+    await crowd.step();
+    await turn(world);
+    if (clock.now() >= choresAt) {
+      await chores(world, calendarOf(world.ctx).unixDate(clock.now()) > day);
+      day = calendarOf(world.ctx).unixDate(clock.now());
+      choresAt += CHORES_EVERY;
+    }
+    plan.progress(Math.min(clock.now(), plan.until));
+    const due = [assignAt, choresAt, await pipeline.nextDue(), crowd.nextPlan, month.next, plan.until];
+    const next = Math.min(...due.filter((time) => time !== undefined));
+    await pipeline.passUntil(Math.min(plan.until, Math.max(next, clock.now() + BEAT)));
+  }
+}
+
+/** Everything that waits is done, providers call back, and what they said is done too. */
+async function turn({ clock, pipeline }: Pick<World, "clock" | "pipeline">): Promise<void> {
+  const before = total(pipeline);
+  await pipeline.settle();
+  if (total(pipeline) === before) return;
+  await pipeline.passUntil(clock.now() + CALLBACKS);
+  await pipeline.settle();
+}
+
+const total = ({ runs }: Pipeline) => Object.values(runs).reduce((sum, count) => sum + count, 0);
+
+async function assign({ ctx, pipeline, clock }: World, plan: LapsePlan): Promise<void> {
+  // Where a present follows that has its own reminders, none is given a time in it.
+  const ahead = plan.joinsPresent ? ASSIGN_AHEAD : Math.max(1, Math.min(ASSIGN_AHEAD, plan.until - clock.now()));
+  const config = ctx.config.with([reminderSettings.assignHorizon, ahead]);
+  await pipeline.run(ASSIGN, {}, { ...ctx, config });
+  await pipeline.run(REMIND);
+}
+
+async function chores(
+  { ctx, pipeline, clock }: Pick<World, "ctx" | "pipeline" | "clock">,
+  night: boolean,
+): Promise<void> {
+  await notesSettled(ctx);
+  for (const name of CHORES) await pipeline.run(name);
+  await turn({ clock, pipeline });
+  if (!night) return;
+  for (const name of RARE) await pipeline.run(name);
+  await turn({ clock, pipeline });
+  await storeDays(ctx);
+}
+
+/** Finished days move from Redis to SQL, as every night. */
+async function storeDays(ctx: Context, through?: number): Promise<void> {
+  const calendar = calendarOf(ctx);
+  for (const family of domains.flatMap(({ stats = [] }) => stats)) await rotate(ctx, family, { calendar, through });
+}
+
+/** Lets what is under way end, without anything new. */
+async function comeToRest(world: World, plan: LapsePlan): Promise<void> {
+  const { ctx, clock, crowd, pipeline } = world;
+  crowd.leave();
+  const { commands, topology } = ctx.redis;
+  const end = plan.until + (plan.joinsPresent ? LAST_RECEIPTS : LAST_REMINDERS + LAST_RECEIPTS);
+  while (clock.now() < end) {
+    await turn(world);
+    await chores(world, false);
+    await pipeline.passUntil(Math.min(end, clock.now() + 20 * MINUTE));
+    const remindersLeft = await commands.zcard(topology.key(reminderKeys.queued()));
+    if (!plan.joinsPresent && remindersLeft > 0) await pipeline.run(REMIND);
+  }
+  await chores(world, false);
+  await notesSettled(ctx);
+  await pipeline.run("runners.messages.store_log");
+  await storeDays(ctx, plan.joinsPresent ? undefined : calendarOf(ctx).unixDate(clock.now()) + 1);
+}

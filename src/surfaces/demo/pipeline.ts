@@ -1,0 +1,178 @@
+import { domains } from "../../domains.ts";
+import type { Context, JobContext } from "../../jobs/context.ts";
+import { type AnyRunner, jobKeys } from "../../jobs/index.ts";
+import type { VirtualClock } from "../../kernel/clock.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+
+/** Rooms whose jobs have nothing to do with messages: they look after the house as it is now, and not after its past. */
+const ELSEWHERE = new Set([
+  "access",
+  "jobs",
+  "operations",
+  "files",
+  "deployments",
+  "external_apis",
+  "signing_keys",
+  "webhooks",
+]);
+/** Nudged with every message, and as good once in a while for many of them. */
+const UNHURRIED = "runners.touch.log";
+const AT_ONCE = 500;
+/** Seconds of a run after which it should end by itself. */
+const BUDGET = 50;
+/** Round trips without an end after which a run is believed to wait for the clock. */
+const PATIENCE = 60;
+const PASSES = 0.25;
+const LEAST = 0.001;
+
+/**
+ * A worker for virtual time. It runs the very jobs that workers run, whenever they are nudged, due or asked for, until
+ * nothing waits; only then time goes on. Time passes inside a run only when the run waits for it.
+ */
+export class Pipeline {
+  /** How often each job ran. */
+  readonly runs: Record<string, number> = {};
+  readonly failures: { readonly job: string; readonly error: unknown }[] = [];
+  readonly #ctx: Context;
+  readonly #clock: VirtualClock;
+  readonly #sandbox: Sandbox;
+  readonly #own: ReadonlyMap<string, AnyRunner>;
+
+  constructor(ctx: Context, clock: VirtualClock, sandbox: Sandbox) {
+    this.#ctx = ctx;
+    this.#clock = clock;
+    this.#sandbox = sandbox;
+    const rooms = domains.filter(({ name }) => !ELSEWHERE.has(name));
+    this.#own = new Map(rooms.flatMap(({ runners = [] }) => runners.map((runner) => [runner.name, runner] as const)));
+  }
+
+  /** The time of the next job that waits for its time. */
+  async nextDue(): Promise<number | undefined> {
+    const { commands, topology } = this.#ctx.redis;
+    const [, score] = await commands.zrange(topology.key(jobKeys.delayed()), 0, "0", "WITHSCORES");
+    return score === undefined ? undefined : Number(score);
+  }
+
+  /** Lets time pass; what simulated providers had planned for it happens on the way. */
+  async passUntil(time: number): Promise<void> {
+    for (;;) {
+      const left = time - this.#clock.now();
+      if (left <= LEAST) return;
+      const next = (this.#clock.nextDue ?? time) - this.#clock.now();
+      // Unix times hold microseconds at best, so the smallest step must be one that shows.
+      await this.#clock.advance(Math.max(LEAST, Math.min(left, next)));
+      await this.#callbacksDone();
+    }
+  }
+
+  /** Runs what waits, and what that brings, until nothing does. */
+  async settle(): Promise<void> {
+    for (;;) {
+      await this.#callbacksDone();
+      await this.#promote();
+      if (!(await this.#workOff())) return;
+    }
+  }
+
+  /** Runs a job now, as its schedule would, perhaps in other surroundings. */
+  async run(name: string, kwargs: object = {}, around = this.#ctx): Promise<void> {
+    const runner = this.#own.get(name);
+    if (!runner) throw new TypeError(`no room of messages has the job ${name}`);
+    await this.#runMany(runner, [kwargs], around);
+  }
+
+  async #promote(): Promise<void> {
+    const { commands, topology } = this.#ctx.redis;
+    const [delayed, hot] = [topology.key(jobKeys.delayed()), topology.key(jobKeys.hot())];
+    const due = await commands.zrangebyscore(delayed, "-inf", this.#clock.now());
+    if (due.length === 0) return;
+    await commands.zrem(delayed, ...due);
+    await commands.rpush(hot, ...due);
+  }
+
+  async #workOff(): Promise<boolean> {
+    const { commands, topology } = this.#ctx.redis;
+    const raws = await commands.lpop(topology.key(jobKeys.hot()), AT_ONCE);
+    if (!raws) return false;
+    // Whoever has work from now on may be nudged again.
+    await commands.del(topology.key(jobKeys.recurringQueued()));
+    const jobs = raws.map((raw) => JSON.parse(raw) as { name: string; kwargs: object });
+    for (const name of new Set(jobs.map((job) => job.name))) {
+      const runner = this.#own.get(name);
+      const items = jobs.filter((job) => job.name === name).map(({ kwargs }) => kwargs);
+      if (runner && name !== UNHURRIED)
+        await this.#runMany(runner, isAlone(runner) ? items.slice(0, 1) : items, this.#ctx);
+    }
+    return true;
+  }
+
+  async #runMany(runner: AnyRunner, items: readonly object[], around: Context): Promise<void> {
+    this.runs[runner.name] = (this.runs[runner.name] ?? 0) + 1;
+    const job = runContext(around, runner.name);
+    const kwargs = items.map((item) => runner.kwargs.parse(item));
+    const work = async () => {
+      if (runner.run) for (const each of kwargs) await runner.run(job, each as never);
+      else
+        for (const outcome of (await runner.runMany!(job, kwargs as never)) ?? []) if (!outcome.ok) throw outcome.error;
+    };
+    try {
+      await this.#ended(work());
+    } catch (error) {
+      this.failures.push({ job: runner.name, error });
+    }
+  }
+
+  /** Waits for work that may itself wait for the clock: where nothing else seems to happen, a little time passes. */
+  async #ended(work: Promise<void>): Promise<void> {
+    let done = false;
+    const ended = work.finally(() => {
+      done = true;
+    });
+    ended.catch(() => {});
+    for (let turn = 1; !done; turn++) {
+      await this.#moment();
+      if (!done && turn % PATIENCE === 0) await this.#clock.advance(PASSES);
+    }
+    await ended;
+  }
+
+  async #callbacksDone(): Promise<void> {
+    await this.#moment();
+    for (let turn = 1; this.#sandbox.isAtWork; turn++) {
+      await this.#moment();
+      if (turn % (10 * PATIENCE) === 0) await this.#clock.advance(PASSES);
+    }
+  }
+
+  /** A round trip, in which whatever travels over other wires gets on too. */
+  async #moment(): Promise<void> {
+    await this.#ctx.redis.commands.ping();
+    await new Promise(setImmediate);
+  }
+}
+
+/** Recurring jobs take no arguments, so one run does for all that wait. */
+function isAlone(runner: AnyRunner): boolean {
+  return runner.kwargs.safeParse({}).success;
+}
+
+/** A run as its runner sees it. Nobody stops it. */
+function runContext(around: Context, name: string): JobContext {
+  const deadline = around.clock.monotonic() + BUDGET;
+  return {
+    ...around,
+    job: { name, uid: undefined, jobUid: undefined, queuedAt: 0, attempt: 0, deliveries: 0, bounces: 0 },
+    signal: new AbortController().signal,
+    shuttingDown: () => false,
+    sleep: (seconds) => around.clock.sleep(seconds),
+    budget: { exhausted: () => around.clock.monotonic() >= deadline },
+    progress: async () => {},
+    bounce: () => new Error("given back to the queue"),
+  };
+}
+
+/** Runs a job of the house once, here and now, without a worker. */
+export async function runOnce(ctx: Context, name: string): Promise<void> {
+  const runner = ctx.jobs.runners.get(name);
+  await runner?.run?.(runContext(ctx, name), {} as never);
+}
