@@ -180,7 +180,8 @@ function Correction({ entry, isBusy, onRedrive }: CorrectionProps) {
         value={member}
         onChange={(event) => setMember(event.currentTarget.value)}
       />
-      <Group justify="flex-end">
+      {/* On the left, where no notification comes to lie over it. */}
+      <Group>
         <Button
           size="xs"
           loading={isBusy}
