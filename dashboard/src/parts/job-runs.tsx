@@ -51,7 +51,7 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
               </Stack>
             ),
           },
-          { title: "Did", cell: (report) => <Deeds report={report} /> },
+          { title: "Did", cell: (report) => (report.finished_at === null ? "–" : <Deeds report={report} />) },
         ]}
         detail={({ stop_reason, started_at, counts }) => <JsonView value={{ started_at, stop_reason, ...counts }} />}
       />

@@ -28,6 +28,9 @@ function wordOf(key: string, dimension: Dimension): string {
   return visitor === "vis=True" ? "known visitor" : "nobody known";
 }
 
+/** `agent:bot` as people would say it. */
+export const ruleText = (rule: string) => rule.replaceAll(":", ": ").replaceAll("_", " ");
+
 interface Drawn {
   readonly rows: readonly ({ readonly label: string } & Readonly<Record<string, number | string>>)[] | undefined;
   readonly series: readonly ChartSeries[];
@@ -73,7 +76,16 @@ export function useClicks(dimension: Dimension, days = 90) {
       for (const [key, numbers] of Object.entries((chart?.[`${event}_breakdown`] ?? {}) as Record<string, Numbers>))
         add(people, wordOf(key, dimension), numbers);
   }
+  // Days whose clicks were stored without telling them apart still count.
+  if (dimension !== "all") {
+    const whole = (chart?.labels ?? []).map((_, day) =>
+      CLICKS.reduce((sum, event) => sum + Number((chart?.[event] as Numbers | undefined)?.[day] ?? 0), 0),
+    );
+    const told = [...people.values()];
+    const untold = whole.map((all, day) => all - told.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0));
+    if (untold.some((count) => count > 0)) add(people, "not told apart", untold);
+  }
   for (const [rule, numbers] of Object.entries((chart?.robots_breakdown ?? {}) as Record<string, Numbers>))
-    add(programs, rule.replaceAll("_", " "), numbers);
+    add(programs, ruleText(rule), numbers);
   return { read, people: drawn(chart?.labels, people), programs: drawn(chart?.labels, programs) };
 }

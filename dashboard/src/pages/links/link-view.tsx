@@ -12,6 +12,7 @@ import {
   StateBadge,
   Time,
 } from "../../parts/index.ts";
+import { ruleText } from "./clicks.ts";
 
 const STATES: Readonly<Record<string, { readonly tone: Tone; readonly text: string }>> = {
   buffered: { tone: "info", text: "It works, and waits to hear whether its message arrived." },
@@ -71,8 +72,7 @@ export function LinkView({ code }: { readonly code: string }) {
         <strong>{numberText(data.clicks.length)}</strong> {data.clicks.length === 1 ? "use" : "uses"} by people
         {robots.length > 0 && (
           <>
-            , and apart from them{" "}
-            {robots.map(([rule, uses]) => `${numberText(uses)} by ${rule.replaceAll("_", " ")}`).join(", ")}
+            , and apart from them {robots.map(([rule, uses]) => `${numberText(uses)} by ${ruleText(rule)}`).join(", ")}
           </>
         )}
       </Text>

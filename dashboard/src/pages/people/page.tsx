@@ -1,4 +1,4 @@
-import { Anchor, Group, Text, TextInput } from "@mantine/core";
+import { Anchor, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
@@ -64,8 +64,7 @@ export function Page() {
                 </>
               ),
             },
-            { title: "Email", cell: ({ emails }) => <Several values={emails} /> },
-            { title: "Phone", cell: ({ phones }) => <Several values={phones} /> },
+            { title: "Addresses", cell: ({ emails, phones }) => <Addresses values={[...emails, ...phones]} /> },
             { title: "Devices", align: "right", cell: ({ push_tokens }) => push_tokens || "–" },
             { title: "Timezone", cell: ({ timezone }) => timezone?.replaceAll("_", " ") ?? "–" },
             { title: "Since", align: "right", cell: ({ created_at }) => <Time at={created_at} /> },
@@ -77,17 +76,20 @@ export function Page() {
   );
 }
 
-function Several({ values }: { readonly values: readonly string[] }) {
-  const [first, ...rest] = values;
-  if (first === undefined) return <span>–</span>;
+const FEW = 3;
+
+function Addresses({ values }: { readonly values: readonly string[] }) {
+  if (values.length === 0) return <span>–</span>;
   return (
-    <Group gap={5} title={values.join(", ")}>
-      <span>{first}</span>
-      {rest.length > 0 && (
+    <Stack gap={2}>
+      {values.slice(0, FEW).map((value) => (
+        <span key={value}>{value}</span>
+      ))}
+      {values.length > FEW && (
         <Text span size="xs" c="dimmed">
-          and {rest.length} more
+          and {values.length - FEW} more
         </Text>
       )}
-    </Group>
+    </Stack>
   );
 }

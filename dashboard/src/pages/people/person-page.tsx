@@ -1,4 +1,4 @@
-import { Anchor, Group, SimpleGrid, Stack, Tabs, Text } from "@mantine/core";
+import { Anchor, Group, SimpleGrid, Stack, Tabs } from "@mantine/core";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type Answer, CALM, LIVE, useRead } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
@@ -102,12 +102,12 @@ function Tiles({ person }: { readonly person: Answer<"get", "/api/1/admin/users/
       />
       <StatTile label="Their clock" value={localTime(zone, now)} note={zone.replaceAll("_", " ")} />
       <StatTile
-        label="Here since"
-        value={<Time at={person.created_at} />}
+        label="Role"
+        value={person.role}
         note={
-          <Text span fz="inherit" title={person.uuid}>
-            {person.role}
-          </Text>
+          <>
+            here since <Time at={person.created_at} />
+          </>
         }
       />
     </SimpleGrid>

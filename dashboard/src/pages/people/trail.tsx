@@ -4,6 +4,8 @@ import { LIVE, useRead } from "../../api/index.ts";
 import type { Tone } from "../../app/theme.ts";
 import { DataTable, EmptyState, JsonView, Panel, StateBadge, Time, useKeyPages } from "../../parts/index.ts";
 
+type Step = Readonly<Record<string, unknown>>;
+
 const TONES: Readonly<Record<string, Tone>> = {
   send_attempt: "info",
   send_reachable: "info",
@@ -24,11 +26,20 @@ export function Trail({ sub }: { readonly sub: string }) {
     { path: { sub }, query: { limit: 25, before: cursor } },
     { every: LIVE },
   );
+  const rows = read.data?.items;
+  const byUid = new Map(rows?.map(({ uid, event }) => [uid, event]));
+  // Only the first step names the touch; the others name the step that they followed.
+  const touchOf = (event: Step, depth = 0): string | undefined =>
+    typeof event.touch_uid === "string"
+      ? event.touch_uid
+      : depth > 4 || !byUid.has(String(event.parent))
+        ? undefined
+        : touchOf(byUid.get(String(event.parent))!, depth + 1);
   return (
     <Panel title="Debug trail" description="Every step of their touches, the newest first">
       <DataTable
         caption="Debug trail of the person, the newest first"
-        rows={read.data?.items}
+        rows={rows}
         read={read}
         keyOf={({ uid }) => uid}
         expect={8}
@@ -60,14 +71,16 @@ export function Trail({ sub }: { readonly sub: string }) {
           },
           {
             title: "Touch",
-            cell: ({ event }) =>
-              typeof event.touch_uid === "string" ? (
-                <Anchor component={Link} to={`/touches/${event.touch_uid}`} size="sm">
+            cell: ({ event }) => {
+              const touch = touchOf(event);
+              return touch === undefined ? (
+                "–"
+              ) : (
+                <Anchor component={Link} to={`/touches/${touch}`} size="sm">
                   timeline
                 </Anchor>
-              ) : (
-                "–"
-              ),
+              );
+            },
           },
           { title: "When", align: "right", cell: ({ created_at }) => <Time at={created_at} /> },
         ]}
@@ -79,9 +92,12 @@ export function Trail({ sub }: { readonly sub: string }) {
 }
 
 /** The texts of a step, without what says only where it belongs. */
-function summaryOf(event: Readonly<Record<string, unknown>>): string {
-  const told = Object.entries(event).filter(
-    ([name, value]) => !["type", "parent", "touch_uid", "queued_at"].includes(name) && typeof value !== "object",
-  );
-  return told.map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`).join(", ") || "–";
+function summaryOf(event: Step): string {
+  const told = Object.entries(event).flatMap(([name, value]) => {
+    if (["type", "parent", "touch_uid", "queued_at"].includes(name)) return [];
+    if (Array.isArray(value)) return [`${value.length} ${name.replaceAll("_", " ")}`];
+    if (typeof value === "object") return [];
+    return [`${name.replaceAll("_", " ")} ${String(value)}`];
+  });
+  return told.join(", ") || "–";
 }

@@ -36,13 +36,13 @@ export function Page() {
           <>
             <LiveIndicator of={[counts, queued, ...reads]} />
             <ConfirmButton
-              question="Everybody who chose their times before now is asked again by your apps. Do it when there is more to choose."
+              question="Apps ask everybody who chose their times before now to choose again. Do it when the choices became better."
               confirm="Ask everybody"
               leftSection={<IconSparkles size={14} aria-hidden />}
               loading={improve.isPending}
               onConfirm={() => improve.mutate({})}
             >
-              The choices became better
+              Ask for times again
             </ConfirmButton>
           </>
         }

@@ -42,6 +42,12 @@ export function SendButton(props: SendProps) {
 
 const LINK = /url|link/i;
 
+/** What ends a subscription is a credential: it leads there, and its code cannot be guessed. */
+const linkFor = (parameter: string) =>
+  /unsubscribe/i.test(parameter)
+    ? { parameter, page_identifier: "unsubscribe", code_style: "long" as const }
+    : { parameter };
+
 function SendForm({ slug, point, isChanged }: SendProps) {
   const names = Object.keys(point.example);
   const usable = CHANNEL_NAMES.filter((channel) => point.messages[channel].length > 0);
@@ -107,7 +113,7 @@ function SendForm({ slug, point, isChanged }: SendProps) {
               event_parameters: Object.fromEntries(
                 Object.entries(parameters!).filter(([name]) => !links.includes(name)),
               ),
-              links: links.map((parameter) => ({ parameter })),
+              links: links.map(linkFor),
             },
           })
         }

@@ -59,17 +59,13 @@ function Facts({ moment, before, which }: FactsProps) {
   const { at, provider, detail, message_uid, step } = moment;
   return (
     <>
+      {detail !== null && step !== "ended" && detail !== step && <Text size="sm">{detail}</Text>}
       <Group gap={6} fz="xs" c="dimmed">
         <Time at={at} as="moment" />
         {before && at - before.at >= 0.001 && <span>+{durationText(at - before.at)}</span>}
         {provider !== null && <span>by {provider}</span>}
         {which >= 0 && <span title={message_uid ?? undefined}>message {which + 1}</span>}
       </Group>
-      {detail !== null && step !== "ended" && (
-        <Text size="xs" c="dimmed">
-          {detail}
-        </Text>
-      )}
     </>
   );
 }

@@ -14,6 +14,7 @@ import {
   Time,
 } from "../../parts/index.ts";
 import { Moments } from "./moments.tsx";
+import styles from "./stations.module.css";
 import { Stations } from "./stations.tsx";
 import type { Timeline } from "./steps.ts";
 
@@ -132,11 +133,27 @@ function Arrivals({ timeline: { arrivals } }: { readonly timeline: Timeline }) {
               <Text size="xs" c="dimmed" component="div">
                 <Time at={created_at} as="moment" />
               </Text>
-              <JsonView value={message} maxHeight={200} />
+              <Words message={message} />
             </Stack>
           ))}
         </Stack>
       )}
     </Panel>
+  );
+}
+
+/** What somebody read; the parameters of a mail's template below its subject. */
+function Words({ message }: { readonly message: Readonly<Record<string, unknown>> }) {
+  const { title, body, subject, ...rest } = message;
+  const lines = [title, subject, body].filter((line) => typeof line === "string");
+  return (
+    <>
+      {lines.map((line) => (
+        <Text key={line} size="sm" className={styles.words}>
+          {line}
+        </Text>
+      ))}
+      {(lines.length === 0 || subject !== undefined) && <JsonView value={rest} maxHeight={200} />}
+    </>
   );
 }
