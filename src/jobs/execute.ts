@@ -76,10 +76,17 @@ async function executeMany(execution: Execution, batch: readonly Held[]): Promis
   }
   const recurring = held.flatMap(({ job }) => (job.rjob === undefined ? [] : [job.rjob, job.queued_at]));
   if (recurring.length > 0) await execution.ctx.redis.run(begin, [jobKeys.recurringQueued()], recurring);
-  await Promise.all(held.map((one) => (one.job.job_uid ? tell(execution, one, "started", "started") : undefined)));
+  const watched = held.filter(({ job }) => job.job_uid !== undefined);
+  if (watched.length > 0) await Promise.all(watched.map((one) => tell(execution, one, "started", "started")));
   const outcomes = await runTogether(execution, held);
   if (outcomes === undefined) return runSingly(execution, held);
-  await Promise.all(held.map((one, index) => settleOutcome(execution, one, outcomes[index]!)));
+  // Nearly all of them ended well and have nothing to wait for.
+  const settling: Promise<void>[] = [];
+  for (const [index, one] of held.entries()) {
+    const waiting = settleOutcome(execution, one, outcomes[index]!);
+    if (waiting) settling.push(waiting);
+  }
+  if (settling.length > 0) await Promise.all(settling);
 }
 
 /** One bad item must not take the others down with it: after a batch that threw, each is tried alone. */
@@ -120,10 +127,9 @@ async function runTogether(
   }
 }
 
-async function settleOutcome(execution: Execution, held: Held, outcome: Outcome): Promise<void> {
-  if (!outcome.ok) return settleThrown(execution, held, outcome.error);
-  const settling = settleSucceeded(execution, held);
-  if (settling) await settling;
+/** Answers a promise only when there is something to wait for. */
+function settleOutcome(execution: Execution, held: Held, outcome: Outcome): Promise<void> | undefined {
+  return outcome.ok ? settleSucceeded(execution, held) : settleThrown(execution, held, outcome.error);
 }
 
 /** Answers a promise only when there is something to wait for. */

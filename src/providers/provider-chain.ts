@@ -58,11 +58,13 @@ export class ProviderChain<P extends { readonly name: string }> {
     withoutProvider: () => R,
   ): Promise<{ readonly result: R; readonly provider: string | null; readonly relieved: boolean }> {
     let refused: { readonly result: R; readonly provider: string } | undefined;
-    for (const link of await this.#order()) {
-      const carried = await this.#call(link, call, outcomes);
-      this.#count(link, outcomes(carried.result));
-      if (!carried.untaken) return { ...carried, relieved: link.open && this.#links.some(({ open }) => !open) };
-      refused ??= carried;
+    const order = this.#links.length < 2 ? this.#links : await this.#order();
+    for (const link of order) {
+      const { result, untaken } = await this.#call(link, call, outcomes);
+      const { name: provider } = link.provider;
+      this.#count(link, outcomes(result));
+      if (!untaken) return { result, provider, relieved: link.open && this.#links.some(({ open }) => !open) };
+      refused ??= { result, provider };
     }
     if (refused) return { ...refused, relieved: false };
     this.#tell("none", `${this.#channel} has no provider: its messages wait until one is configured`);
@@ -117,12 +119,13 @@ export class ProviderChain<P extends { readonly name: string }> {
   async #call<R>(link: Link<P>, call: (provider: P) => Promise<R>, outcomes: (result: R) => Iterable<Outcome>) {
     const { name } = link.provider;
     const result = await call(link.provider);
+    if (takenIn(outcomes(result)) !== undefined) return { result, untaken: false };
     const failures = [...outcomes(result)];
     if (failures.some((outcome) => !outcome.ok && outcome.outage)) await this.#note(link);
     const refusesUs = failures.length > 0 && failures.every((outcome) => !outcome.ok && outcome.credentials);
     if (refusesUs) this.#tell(name, `${name} refuses our credentials for ${this.#channel}; its messages are put back`);
     const untaken = failures.length > 0 && failures.every(isUntaken);
-    return { result, provider: name, untaken };
+    return { result, untaken };
   }
 
   /** Closed circuits first, open ones as the last resort. A lone provider needs no look at its circuit. */
@@ -166,6 +169,11 @@ export class ProviderChain<P extends { readonly name: string }> {
 
   #count({ provider: { name } }: Link<P>, outcomes: Iterable<Outcome>): void {
     if (!this.#counter) return;
+    const taken = takenIn(outcomes);
+    if (taken !== undefined) {
+      if (taken > 0) this.#counter.inc({ channel: this.#channel, provider: name, outcome: "taken" }, taken);
+      return;
+    }
     const counts = new Map<string, number>();
     for (const outcome of outcomes) counts.set(wordFor(outcome), (counts.get(wordFor(outcome)) ?? 0) + 1);
     for (const [outcome, count] of counts)
@@ -210,6 +218,16 @@ function wordFor(outcome: Outcome): "taken" | "refused" | "failed" | "credential
 export type Carried<O> = O & { readonly provider: string | null };
 
 type Outcome = { readonly ok: true } | Failure<string>;
+
+/** How many messages were taken, if all were: what nearly every answer says. */
+function takenIn(outcomes: Iterable<Outcome>): number | undefined {
+  let taken = 0;
+  for (const { ok } of outcomes) {
+    if (!ok) return undefined;
+    taken += 1;
+  }
+  return taken;
+}
 
 const isUntaken = (outcome: Outcome) => !outcome.ok && (outcome.credentials === true || outcome.untaken === true);
 

@@ -1,5 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
-import { encodeJob } from "../../jobs/entry.ts";
+import { encodeCallback } from "../../jobs/entry.ts";
 import { dataRawErrors, decodeDataRaw, encodeDataRaw } from "../../mechanisms/data-raw/index.ts";
 import type { PushReceipt, PushReceiptIdentifier, PushTicket } from "../../providers/push.ts";
 import {
@@ -135,8 +135,8 @@ export function successJob(ctx: Now, entry: CheckEntry, receipt: PushReceipt): s
   return callback(ctx, entry.success_job, story);
 }
 
-function callback(ctx: Now, { name, kwargs }: Callback, story: FailureStory | SuccessStory): string {
-  return encodeJob({ name, kwargs: { ...kwargs, data_raw: encodeDataRaw(story) }, queued_at: ctx.clock.now() });
+function callback(ctx: Now, job: Callback, story: FailureStory | SuccessStory): string {
+  return encodeCallback(job, encodeDataRaw(story), ctx.clock.now());
 }
 
 /** A provider's answer with as much of its words as a story has room for. */

@@ -5,9 +5,12 @@ import {
   fields,
   type HashCodec,
   integer,
+  isObject,
   json,
   literal,
   matching,
+  readable,
+  readableHash,
   undecodable,
 } from "../../kernel/keyspace/index.ts";
 
@@ -26,11 +29,15 @@ export const LARGEST_NEW_ENTRY = LARGEST_ENTRY - 256;
 const LONGEST_WORD = 100;
 const LONGEST_EXPLANATION = 1_000;
 
+const LATEST_TIME = 1e11;
 /** Unix seconds that a calendar can place: from 1970 to the year 5138. */
-const Time = z.number().min(0).max(1e11);
+const Time = z.number().min(0).max(LATEST_TIME);
+const isTime = (value: unknown): value is number =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 && value <= LATEST_TIME;
+const isShort = (value: unknown, most: number): value is string => typeof value === "string" && value.length <= most;
 
 /** A time of the provider's clock, or nothing where it is none that a calendar can place. */
-export const placeable = (time: number | null): number | null => (Time.safeParse(time).success ? time : null);
+export const placeable = (time: number | null): number | null => (isTime(time) ? time : null);
 
 const cut = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
@@ -49,6 +56,18 @@ export const CallbackJob = z.strictObject({
 });
 export type CallbackJob = z.output<typeof CallbackJob>;
 
+/** The same by hand, and only for what the schema leaves as it is. */
+function isCallbackJob(value: unknown): value is CallbackJob {
+  return (
+    isObject(value) &&
+    Object.keys(value).length === 2 &&
+    typeof value.name === "string" &&
+    value.name !== "" &&
+    isObject(value.kwargs) &&
+    !("data_raw" in value.kwargs)
+  );
+}
+
 /** A text that waits to be sent. Fields that others added are kept from try to try. */
 export const SmsEntry = z.looseObject({
   aud: z.literal("send"),
@@ -66,6 +85,26 @@ export const SmsEntry = z.looseObject({
 });
 export type SmsEntry = z.output<typeof SmsEntry>;
 
+/** A text to which nobody added anything, and which was not tried yet. */
+function isFirstTry(value: unknown): value is SmsEntry {
+  return (
+    isObject(value) &&
+    value.aud === "send" &&
+    value.retry === 0 &&
+    Object.keys(value).length === 9 &&
+    isShort(value.uid, 200) &&
+    value.uid !== "" &&
+    isTime(value.initially_queued_at) &&
+    isTime(value.last_queued_at) &&
+    typeof value.phone_number === "string" &&
+    E164.test(value.phone_number) &&
+    isShort(value.body, LONGEST_BODY) &&
+    value.body !== "" &&
+    isCallbackJob(value.failure_job) &&
+    isCallbackJob(value.success_job)
+  );
+}
+
 /** News of a message, from the provider's webhook or because it was asked. */
 export const SmsEvent = z.strictObject({
   sid: z.string().min(1).max(LONGEST_WORD),
@@ -81,35 +120,52 @@ export const SmsEvent = z.strictObject({
 });
 export type SmsEvent = z.output<typeof SmsEvent>;
 
+/** News without a word of failure. */
+function isPlainEvent(value: unknown): value is SmsEvent {
+  return (
+    isObject(value) &&
+    Object.keys(value).length === 7 &&
+    isShort(value.sid, LONGEST_WORD) &&
+    value.sid !== "" &&
+    isShort(value.status, LONGEST_WORD) &&
+    value.status !== "" &&
+    value.error_code === null &&
+    value.error_message === null &&
+    (value.date_updated === null || isTime(value.date_updated)) &&
+    isTime(value.information_received_at) &&
+    (value.received_via === "webhook" || value.received_via === "poll")
+  );
+}
+
 const words = matching(/[\s\S]/, "text");
 
 /** Absent values are written as empty text, so that every hash has the same fields. */
 function orEmpty<T>(codec: Codec<T>): Codec<T | null> {
-  return {
+  const orNone: Codec<T | null> = {
     shape: `${codec.shape}, empty for none`,
     encode: (value) => (value === null ? "" : codec.encode(value)),
     decode: (raw) => (raw.length === 0 ? null : codec.decode(raw)),
   };
+  return readable(orNone, (written) => (written === "" ? null : codec.read!(written)));
 }
 
-const count: Codec<number> = {
-  ...integer,
-  decode(raw) {
-    const value = integer.decode(raw);
-    if (value < 0) throw undecodable("a count", `${value} is below zero`);
-    return value;
-  },
+const notNegative = (value: number): number => {
+  if (value < 0) throw undecodable("a count", `${value} is below zero`);
+  return value;
 };
+const count: Codec<number> = readable(
+  { ...integer, decode: (raw: Buffer) => notNegative(integer.decode(raw)) },
+  (written) => notNegative(integer.read!(written)),
+);
 
-const time: Codec<number> = {
-  ...decimal,
-  shape: "unix time",
-  decode(raw) {
-    const value = decimal.decode(raw);
-    if (!Time.safeParse(value).success) throw undecodable("a unix time", `no calendar reaches ${value}`);
-    return value;
-  },
+const placed = (value: number): number => {
+  if (!isTime(value)) throw undecodable("a unix time", `no calendar reaches ${value}`);
+  return value;
 };
+const time: Codec<number> = readable(
+  { ...decimal, shape: "unix time", decode: (raw: Buffer) => placed(decimal.decode(raw)) },
+  (written) => placed(decimal.read!(written)),
+);
 
 /** From here on it is worth looking whether JSON grows when it is written anew: `1e20` becomes 21 digits. */
 const MAY_GROW_FROM = 8_192;
@@ -135,19 +191,17 @@ function bounded<T>(codec: Codec<T>): Codec<T> {
 }
 
 /** JSON whose content is nobody's business: where it is not even JSON, the reason says so without quoting it. */
-function privateJson<T>(schema: z.ZodType<T>, shape: string): Codec<T> {
-  const codec = json(schema, { shape });
-  return {
-    ...codec,
-    decode(raw) {
-      try {
-        return codec.decode(raw);
-      } catch (error) {
-        const { message } = error as Error;
-        throw message.includes("not JSON") ? undecodable(shape, "it is not JSON") : error;
-      }
-    },
+function privateJson<T>(schema: z.ZodType<T>, shape: string, isPlain: (value: unknown) => value is T): Codec<T> {
+  const codec = json(schema, { shape, isPlain });
+  const read = (written: string): T => {
+    try {
+      return codec.read!(written);
+    } catch (error) {
+      const { message } = error as Error;
+      throw message.includes("not JSON") ? undecodable(shape, "it is not JSON") : error;
+    }
   };
+  return readable({ ...codec, decode: (raw: Buffer) => read(raw.toString("utf8")) }, read);
 }
 
 /** What a pending message has beside the parts of its entry. */
@@ -161,15 +215,24 @@ function boundedHash<T>(codec: HashCodec<T>): HashCodec<T> {
       throw undecodable("a pending text", `it has ${bytes} bytes; at most ${LARGEST_HASH} are read`);
     return bytes;
   };
-  return {
-    ...codec,
-    decode(raw) {
-      const bytes = check(Object.values(raw));
-      const value = codec.decode(raw);
-      if (bytes > MAY_GROW_FROM) check(codec.encode(value).filter((_, at) => at % 2 === 1));
-      return value;
-    },
+  const bounded = <Raw extends string | Buffer>(
+    raw: Readonly<Record<string, Raw>>,
+    decode: (raw_: typeof raw) => T,
+  ) => {
+    const bytes = check(Object.values(raw));
+    const value = decode(raw);
+    if (bytes > MAY_GROW_FROM) check(codec.encode(value).filter((_, at) => at % 2 === 1));
+    return value;
   };
+  return readableHash(
+    { ...codec, decode: (raw: Readonly<Record<string, Buffer>>) => bounded(raw, codec.decode) },
+    (texts) => {
+      let units = 0;
+      for (const name in texts) units += texts[name]!.length;
+      // A unit of a string has at most three bytes: what is short enough anyway is not measured.
+      return units * 3 <= MAY_GROW_FROM ? codec.read!(texts) : bounded(texts, codec.read!);
+    },
+  );
 }
 
 const pendingFields = fields({
@@ -187,16 +250,16 @@ const pendingFields = fields({
   num_changes: count,
   phone_number: words,
   body: words,
-  failure_job: privateJson(CallbackJob, "JSON of a job"),
-  success_job: privateJson(CallbackJob, "JSON of a job"),
+  failure_job: privateJson(CallbackJob, "JSON of a job", isCallbackJob),
+  success_job: privateJson(CallbackJob, "JSON of a job", isCallbackJob),
 });
 export type PendingSms = ReturnType<typeof pendingFields.decode>;
 
 /** A message that the provider took and whose end is not known. */
 export const pendingHash = boundedHash(pendingFields);
 
-export const smsEntry = bounded(privateJson(SmsEntry, "JSON of a text to send"));
-export const smsEvent = bounded(privateJson(SmsEvent, "JSON of news about a text"));
+export const smsEntry = bounded(privateJson(SmsEntry, "JSON of a text to send", isFirstTry));
+export const smsEvent = bounded(privateJson(SmsEvent, "JSON of news about a text", isPlainEvent));
 export const smsSid = matching(SID, "the sid of a message");
 
 /** What a person said by text and could not be followed at once. */
