@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 
+// The mail client is pinned to a version that knows this Node; its advice for later versions is not for whoever runs Carillon.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+
 const entry = new URL("../dist/surfaces/cli/main.js", import.meta.url);
 if (existsSync(entry)) {
   await import(entry.href);
