@@ -20,14 +20,17 @@ export interface TestContext extends KernelContext {
   close(): Promise<void>;
 }
 
-/** A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real, empty SQL engine. */
+/**
+ * A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real SQL engine with
+ * the tables of every room, `sql: "empty"` one without any.
+ */
 export async function openTestContext(
-  options: { sql?: boolean; start?: number; ttlGrain?: number; persistence?: "always" | "off" } = {},
+  options: { sql?: boolean | "empty"; start?: number; ttlGrain?: number; persistence?: "always" | "off" } = {},
 ): Promise<TestContext> {
   const server = await startTestRedis({ persistence: options.persistence });
   const clock = new VirtualClock(options.start);
   server.obey(clock, options.ttlGrain);
-  const sql: Sql = options.sql ? await openTestSql() : noSql;
+  const sql: Sql = options.sql ? await openTestSql(options.sql === "empty" ? "empty" : "house") : noSql;
   const closing: (() => Promise<void> | void)[] = [];
   let processes = 0;
 

@@ -53,6 +53,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     ...(options.settings ?? []),
   );
   const jobs = {
+    runners: new Map(),
     enqueueIn: async (_tx: unknown, runner: { name: string }, kwargs: unknown) => {
       committedJobs.push({ name: runner.name, kwargs });
     },

@@ -15,7 +15,7 @@ const orders = dailyStats({
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true });
+  ctx = await openTestContext({ sql: "empty" });
   await migrate(ctx.sql, [
     { domain: "dated_counters", migrations: datedCounterMigrations },
     { domain: "cafe", migrations: orders.migrations },

@@ -26,7 +26,7 @@ const START = calendar.startOf(YESTERDAY + 1) + 3 * 3600;
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true, start: START });
+  ctx = await openTestContext({ sql: "empty", start: START });
   await migrate(ctx.sql, [
     { domain: "dated_counters", migrations: datedCounterMigrations },
     { domain: "stats:shop_calls", migrations: calls.migrations },

@@ -67,7 +67,7 @@ const YESTERDAY = 19_999;
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true, start: START });
+  ctx = await openTestContext({ sql: "empty", start: START });
   const count = (table: string) => `create table ${table} (
   id bigint generated always as identity primary key,
   retrieved_for date not null unique,

@@ -30,7 +30,7 @@ const options = { runner: "runners.messages.store_log", digest, shuttingDown: ()
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true });
+  ctx = await openTestContext({ sql: "empty" });
   await migrate(ctx.sql, [{ domain: "messages", migrations: messageLogMigrations }]);
 });
 afterAll(() => ctx.close());

@@ -12,7 +12,7 @@ const keys = family("setting_test", {
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true });
+  ctx = await openTestContext({ sql: "empty" });
   await migrate(ctx.sql, [{ domain: "setting", migrations: settingMigrations }]);
 });
 const clean = async () => {

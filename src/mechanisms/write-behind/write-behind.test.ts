@@ -21,7 +21,7 @@ const fence: Fence = { key: keys.lock(), lockId: LOCK_ID };
 
 let ctx: TestContext;
 beforeAll(async () => {
-  ctx = await openTestContext({ sql: true });
+  ctx = await openTestContext({ sql: "empty" });
   await ctx.sql.script("create table visits (uid text primary key check (uid <> 'bad'), at double precision);");
 });
 afterAll(() => ctx.close());
