@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { barriers, scrollsSideways } from "./barriers.ts";
+import { channelScene } from "./channel-scene.ts";
 import { livingHouse } from "./living-house.ts";
 import { PLACES } from "./places.ts";
 import { openStage, type Stage, type Visit } from "./stage.ts";
@@ -11,6 +12,7 @@ let phone: Visit;
 beforeAll(async () => {
   stage = await openStage();
   await livingHouse(stage.house);
+  await channelScene(stage.house);
   desk = await stage.visit({ width: 1280 });
   phone = await stage.visit({ width: 390, height: 844, colorScheme: "dark" });
 }, 180_000);

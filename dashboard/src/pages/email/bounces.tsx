@@ -1,8 +1,8 @@
 import { Button, Group, TextInput } from "@mantine/core";
 import { IconCircleCheck, IconSearch } from "@tabler/icons-react";
 import { useRead } from "../../api/index.ts";
+import { useSearchOf } from "../../parts/channel/suppressions.tsx";
 import { DataTable, EmptyState, JsonView, Panel, StateBadge, Time } from "../../parts/index.ts";
-import { useSearchOf } from "../channel/suppressions.tsx";
 
 const PAGE = 25;
 

@@ -1,5 +1,5 @@
 import { LIVE, useRead } from "../../api/index.ts";
-import { type Station, Way } from "../channel/way.tsx";
+import { type Station, Way } from "../../parts/channel/way.tsx";
 
 /** From the queue to the receipt. */
 export function EmailWay() {

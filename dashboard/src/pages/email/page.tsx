@@ -1,26 +1,26 @@
 import { Grid, SimpleGrid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
-import { LiveIndicator, PageHeader } from "../../parts/index.ts";
-import { ChannelAlerts } from "../channel/channel-alerts.tsx";
-import { FamilyCharts } from "../channel/family-charts.tsx";
-import { FindMessages } from "../channel/find-messages.tsx";
-import { LastRuns } from "../channel/last-runs.tsx";
-import { OutcomeChart } from "../channel/outcome-chart.tsx";
-import { PageTabs } from "../channel/page-tabs.tsx";
-import { EMAIL } from "../channel/plan.ts";
-import { ProvidersPanel } from "../channel/providers-panel.tsx";
-import { Quarantine } from "../channel/quarantine.tsx";
-import { TestSendButton } from "../channel/test-send.tsx";
-import { TodayTiles } from "../channel/today-tiles.tsx";
-import { WebhooksToday } from "../channel/webhooks-today.tsx";
+import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
+import { FamilyCharts } from "../../parts/channel/family-charts.tsx";
+import { FindMessages } from "../../parts/channel/find-messages.tsx";
+import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
+import { PageTabs } from "../../parts/channel/page-tabs.tsx";
+import { EMAIL } from "../../parts/channel/plan.ts";
+import { ProvidersPanel } from "../../parts/channel/providers-panel.tsx";
+import { Quarantine } from "../../parts/channel/quarantine.tsx";
+import { TestMail } from "../../parts/channel/test-mail.tsx";
+import { TestSendButton } from "../../parts/channel/test-send.tsx";
+import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
+import { WebhooksToday } from "../../parts/channel/webhooks-today.tsx";
+import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { Bounces } from "./bounces.tsx";
 import { EmailWay } from "./email-way.tsx";
 import { HealthPanel } from "./health-panel.tsx";
 import { PendingMails } from "./pending-mails.tsx";
 import { SuppressedEmails } from "./suppressed-emails.tsx";
-import { TestMail } from "./test-mail.tsx";
 
 const FAMILIES = ["email_send", "email_events", "email_webhooks"];
+const JOBS = ["runners.emails.send", "runners.emails.receipt_reconciliation", "runners.emails.stale_receipt_detection"];
 const TABS = [
   { name: "now", label: "Now", content: Now },
   { name: "charts", label: "Charts", content: () => <FamilyCharts families={FAMILIES} /> },
@@ -66,7 +66,7 @@ function Now() {
           <HealthPanel />
         </Grid.Col>
       </Grid>
-      <LastRuns plan={EMAIL} />
+      <JobRuns jobs={JOBS} description="Of the jobs that move mails along" />
       <SimpleGrid cols={{ base: 1, lg: 3 }} spacing="md">
         <ProvidersPanel plan={EMAIL} />
         <WebhooksToday family="email_webhooks" about="How the provider's reports of today were taken" />

@@ -1,7 +1,7 @@
 import { Code, Stack, Text } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
+import { MessageStory } from "../../parts/channel/message-story.tsx";
 import { DataTable, EmptyState, JsonView, numberText, Panel, Time } from "../../parts/index.ts";
-import { MessageStory } from "../channel/message-story.tsx";
 
 /** Mails that the provider took and of which nothing was heard since. */
 export function PendingMails() {

@@ -1,8 +1,8 @@
 import { Anchor } from "@mantine/core";
 import { type Answer, useChange, useRead } from "../../api/index.ts";
+import { AddSuppression } from "../../parts/channel/add-suppression.tsx";
+import { SUPPRESSED_PAGE, Suppressions, useSearchOf } from "../../parts/channel/suppressions.tsx";
 import { StateBadge } from "../../parts/index.ts";
-import { AddSuppression } from "../channel/add-suppression.tsx";
-import { SUPPRESSED_PAGE, Suppressions, useSearchOf } from "../channel/suppressions.tsx";
 import { ImportButton } from "./import-button.tsx";
 
 const PATH = "/api/1/admin/email/suppressions";

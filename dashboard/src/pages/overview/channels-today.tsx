@@ -1,34 +1,9 @@
 import { Box, Progress, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { countOf } from "../../api/index.ts";
+import type { ChannelToday } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
 import { LoadingState, numberText, Panel } from "../../parts/index.ts";
 import styles from "./channels-today.module.css";
-import { CHANNELS } from "./outcomes.ts";
-
-export interface ChannelToday {
-  readonly name: (typeof CHANNELS)[number]["name"];
-  readonly label: string;
-  readonly path: string;
-  readonly queued: number;
-  readonly sent: number;
-  readonly delivered: number;
-  readonly failed: number;
-}
-
-type Counts = Readonly<Record<string, unknown>>;
-
-export function todayOf(today: Readonly<Record<string, Counts | undefined>>): readonly ChannelToday[] {
-  return CHANNELS.map(({ name, label, path, sends, ends, sent, delivered, failed }) => ({
-    name,
-    label,
-    path,
-    queued: countOf(today[sends], "queued"),
-    sent: countOf(today[sends], ...sent),
-    delivered: countOf(today[sends], ...delivered.sends) + countOf(today[ends], ...delivered.ends),
-    failed: countOf(today[sends], ...failed.sends) + countOf(today[ends], ...failed.ends),
-  }));
-}
 
 /** Each channel's messages of today as one bar: delivered, failed, and those whose end is not known yet. */
 export function ChannelsToday({ channels }: { readonly channels: readonly ChannelToday[] | undefined }) {

@@ -1,10 +1,20 @@
 import { Grid, SimpleGrid, Stack } from "@mantine/core";
-import { CALM, countOf, LIVE, rowsOf, useDays, useRead, useToday } from "../../api/index.ts";
+import {
+  CALM,
+  CHANNELS,
+  countOf,
+  FAMILIES,
+  LIVE,
+  rowsOf,
+  todayOf,
+  useDays,
+  useRead,
+  useToday,
+} from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
 import { SERIES } from "../../app/theme.ts";
 import { ChartCard, durationText, LiveIndicator, Num, numberText, PageHeader, StatTile } from "../../parts/index.ts";
-import { ChannelsToday, todayOf } from "./channels-today.tsx";
-import { CHANNELS, FAMILIES } from "./outcomes.ts";
+import { ChannelsToday } from "./channels-today.tsx";
 import { QueuesPanel, useQueues } from "./queues.tsx";
 import { RecentAlerts, WorkersPanel } from "./watch.tsx";
 

@@ -1,20 +1,20 @@
 import { Grid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
-import { LiveIndicator, PageHeader } from "../../parts/index.ts";
-import { ChannelAlerts } from "../channel/channel-alerts.tsx";
-import { FamilyCharts } from "../channel/family-charts.tsx";
-import { FindMessages } from "../channel/find-messages.tsx";
-import { LastRuns } from "../channel/last-runs.tsx";
-import { OutcomeChart } from "../channel/outcome-chart.tsx";
-import { PageTabs } from "../channel/page-tabs.tsx";
-import { PUSH } from "../channel/plan.ts";
-import { ProvidersPanel } from "../channel/providers-panel.tsx";
-import { Quarantine } from "../channel/quarantine.tsx";
-import { TestSendButton } from "../channel/test-send.tsx";
-import { TodayTiles } from "../channel/today-tiles.tsx";
+import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
+import { FamilyCharts } from "../../parts/channel/family-charts.tsx";
+import { FindMessages } from "../../parts/channel/find-messages.tsx";
+import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
+import { PageTabs } from "../../parts/channel/page-tabs.tsx";
+import { PUSH } from "../../parts/channel/plan.ts";
+import { ProvidersPanel } from "../../parts/channel/providers-panel.tsx";
+import { Quarantine } from "../../parts/channel/quarantine.tsx";
+import { TestSendButton } from "../../parts/channel/test-send.tsx";
+import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
+import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { PushWay } from "./push-way.tsx";
 import { TestPush } from "./test-push.tsx";
 
+const JOBS = ["runners.push.send", "runners.push.ticket_hot_to_cold", "runners.push.check"];
 const TABS = [
   { name: "now", label: "Now", content: Now },
   { name: "charts", label: "Charts", content: () => <FamilyCharts families={FAMILIES} /> },
@@ -61,7 +61,7 @@ function Now() {
           </Stack>
         </Grid.Col>
       </Grid>
-      <LastRuns plan={PUSH} />
+      <JobRuns jobs={JOBS} description="Of the jobs that move notifications along" />
     </Stack>
   );
 }

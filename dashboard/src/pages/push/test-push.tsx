@@ -1,7 +1,7 @@
 import { Button, Stack, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useChange } from "../../api/index.ts";
-import { WhatHappens } from "../channel/test-send.tsx";
+import { WhatHappens } from "../../parts/channel/test-send.tsx";
 
 export function TestPush() {
   const [token, setToken] = useState("");

@@ -1,23 +1,28 @@
 import { Grid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
-import { LiveIndicator, PageHeader } from "../../parts/index.ts";
-import { ChannelAlerts } from "../channel/channel-alerts.tsx";
-import { FamilyCharts } from "../channel/family-charts.tsx";
-import { FindMessages } from "../channel/find-messages.tsx";
-import { LastRuns } from "../channel/last-runs.tsx";
-import { OutcomeChart } from "../channel/outcome-chart.tsx";
-import { PageTabs } from "../channel/page-tabs.tsx";
-import { SMS } from "../channel/plan.ts";
-import { ProvidersPanel } from "../channel/providers-panel.tsx";
-import { Quarantine } from "../channel/quarantine.tsx";
-import { TestSendButton } from "../channel/test-send.tsx";
-import { TodayTiles } from "../channel/today-tiles.tsx";
-import { WebhooksToday } from "../channel/webhooks-today.tsx";
+import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
+import { FamilyCharts } from "../../parts/channel/family-charts.tsx";
+import { FindMessages } from "../../parts/channel/find-messages.tsx";
+import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
+import { PageTabs } from "../../parts/channel/page-tabs.tsx";
+import { SMS } from "../../parts/channel/plan.ts";
+import { ProvidersPanel } from "../../parts/channel/providers-panel.tsx";
+import { Quarantine } from "../../parts/channel/quarantine.tsx";
+import { TestSendButton } from "../../parts/channel/test-send.tsx";
+import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
+import { WebhooksToday } from "../../parts/channel/webhooks-today.tsx";
+import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { SmsWay } from "./sms-way.tsx";
 import { SuppressedPhones } from "./suppressed-phones.tsx";
 import { TestSms } from "./test-sms.tsx";
 
 const FAMILIES = ["sms_send", "sms_events", "sms_polling", "sms_webhooks"];
+const JOBS = [
+  "runners.sms.send",
+  "runners.sms.receipt_reconciliation",
+  "runners.sms.receipt_stale_detection",
+  "runners.sms.receipt_recovery",
+];
 const TABS = [
   { name: "now", label: "Now", content: Now },
   { name: "charts", label: "Charts", content: () => <FamilyCharts families={FAMILIES} /> },
@@ -65,7 +70,7 @@ function Now() {
           </Stack>
         </Grid.Col>
       </Grid>
-      <LastRuns plan={SMS} />
+      <JobRuns jobs={JOBS} description="Of the jobs that move texts along" />
     </Stack>
   );
 }

@@ -1,6 +1,6 @@
 import { LIVE, useRead } from "../../api/index.ts";
+import { type Station, Way } from "../../parts/channel/way.tsx";
 import { durationText, numberText } from "../../parts/index.ts";
-import { type Station, Way } from "../channel/way.tsx";
 
 /** From the queue to the last news. */
 export function SmsWay() {

@@ -1,6 +1,6 @@
 import { type Answer, useChange, useRead } from "../../api/index.ts";
-import { AddSuppression } from "../channel/add-suppression.tsx";
-import { SUPPRESSED_PAGE, Suppressions, useSearchOf } from "../channel/suppressions.tsx";
+import { AddSuppression } from "../../parts/channel/add-suppression.tsx";
+import { SUPPRESSED_PAGE, Suppressions, useSearchOf } from "../../parts/channel/suppressions.tsx";
 
 const PATH = "/api/1/admin/sms/suppressed_phone_numbers";
 type Reason = Answer<"get", typeof PATH>["items"][number]["reason"];

@@ -1,8 +1,8 @@
 import { Button, Group, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useChange } from "../../api/index.ts";
+import { WhatHappens } from "../../parts/channel/test-send.tsx";
 import { numberText } from "../../parts/index.ts";
-import { WhatHappens } from "../channel/test-send.tsx";
 
 export function TestSms() {
   const [phone, setPhone] = useState("");

@@ -2,9 +2,9 @@ import { Code, Grid, Group, SegmentedControl, Stack, Text } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
 import { CarillonApiError, useRead } from "../../api/index.ts";
+import { TestMail } from "../../parts/channel/test-mail.tsx";
+import { TestSendButton } from "../../parts/channel/test-send.tsx";
 import { Duration, ErrorState, LoadingState, Panel, StateBadge } from "../../parts/index.ts";
-import { TestSendButton } from "../channel/test-send.tsx";
-import { TestMail } from "../email/test-mail.tsx";
 import { type Mail, MailFrame } from "./mail-frame.tsx";
 import { ParameterFields, type Parameters } from "./parameter-fields.tsx";
 import type { Template } from "./template-list.tsx";

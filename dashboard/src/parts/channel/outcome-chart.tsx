@@ -1,7 +1,6 @@
-import { rowsOf, useDays } from "../../api/index.ts";
+import { CHANNELS, rowsOf, useDays } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
-import { ChartCard } from "../../parts/index.ts";
-import { CHANNELS } from "../overview/outcomes.ts";
+import { ChartCard } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** What became of a channel's messages, day by day. */

@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
-import { DataTable, EmptyState, Num, Panel, StateBadge } from "../../parts/index.ts";
+import { DataTable, EmptyState, Num, Panel, StateBadge } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** As many outages within five minutes and a provider is passed over. */

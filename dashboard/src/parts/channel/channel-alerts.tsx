@@ -2,7 +2,7 @@ import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { type Answer, useRead } from "../../api/index.ts";
-import { EmptyState, ErrorState, LoadingState, Panel, StateBadge, Time } from "../../parts/index.ts";
+import { EmptyState, ErrorState, LoadingState, Panel, StateBadge, Time } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 type Alert = Answer<"get", "/api/1/admin/alerts">["items"][number];
@@ -18,7 +18,7 @@ export function ChannelAlerts({ plan }: { readonly plan: ChannelPlan }) {
       title="Alerts"
       description={`The latest that have to do with ${plan.messages}`}
       actions={
-        <Anchor component={Link} to="/alerts" size="sm">
+        <Anchor component={Link} to="/alerts" size="sm" style={{ whiteSpace: "nowrap" }}>
           All alerts
         </Anchor>
       }

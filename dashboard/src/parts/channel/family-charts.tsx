@@ -2,7 +2,7 @@ import { SegmentedControl, SimpleGrid, Stack } from "@mantine/core";
 import { useState } from "react";
 import { CALM, dateIn, useRead, useStatisticsTimezone } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
-import { ChartCard, type ChartSeries, EmptyState, ErrorState } from "../../parts/index.ts";
+import { ChartCard, type ChartSeries, EmptyState, ErrorState } from "../index.ts";
 
 /** What a page draws of a family of statistics, as the server declares it. */
 interface Plot {

@@ -2,16 +2,7 @@ import { Button, Code, Group, Stack, Text, Textarea, TextInput } from "@mantine/
 import { IconCircleCheck, IconRefresh, IconTrash } from "@tabler/icons-react";
 import { useState } from "react";
 import { LIVE, useChange, useRead } from "../../api/index.ts";
-import {
-  ConfirmButton,
-  DataTable,
-  EmptyState,
-  ErrorState,
-  JsonView,
-  LoadingState,
-  Panel,
-  Time,
-} from "../../parts/index.ts";
+import { ConfirmButton, DataTable, EmptyState, ErrorState, JsonView, LoadingState, Panel, Time } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** An entry that nobody could read, as the server shows it: what came from a secret queue is not read out. */
@@ -172,7 +163,7 @@ function Correction({ entry, isBusy, onRedrive }: CorrectionProps) {
         autosize
         minRows={3}
         maxRows={12}
-        ff="monospace"
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
       />
       <TextInput
         label="Member"

@@ -6,8 +6,6 @@ export interface ChannelPlan {
   /** What one of its messages is called, and several. */
   readonly message: string;
   readonly messages: string;
-  /** How the names of its jobs begin. */
-  readonly runners: string;
   /** How the names of its keys begin; what is set aside stands under the name of its queue. */
   readonly keys: string;
   /** How the names of its alerts begin. */
@@ -19,7 +17,6 @@ export const PUSH: ChannelPlan = {
   name: "push",
   message: "notification",
   messages: "notifications",
-  runners: "runners.push.",
   keys: "push:",
   alerts: ["push:"],
   color: SERIES.push,
@@ -29,7 +26,6 @@ export const SMS: ChannelPlan = {
   name: "sms",
   message: "text",
   messages: "texts",
-  runners: "runners.sms.",
   keys: "sms:",
   alerts: ["sms:"],
   color: SERIES.sms,
@@ -39,7 +35,6 @@ export const EMAIL: ChannelPlan = {
   name: "email",
   message: "mail",
   messages: "mails",
-  runners: "runners.emails.",
   keys: "email:",
   alerts: ["email:", "emails:"],
   color: SERIES.email,

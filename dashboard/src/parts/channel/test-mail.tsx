@@ -1,7 +1,7 @@
 import { Button, JsonInput, Select, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useChange, useRead } from "../../api/index.ts";
-import { WhatHappens } from "../channel/test-send.tsx";
+import { WhatHappens } from "./test-send.tsx";
 
 type Parameters = Readonly<Record<string, unknown>>;
 

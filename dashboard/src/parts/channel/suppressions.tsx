@@ -3,8 +3,8 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { IconCircleCheck, IconSearch, IconX } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { Read } from "../../api/index.ts";
-import { type Column, ConfirmButton, DataTable, EmptyState, JsonView, Panel, Time } from "../../parts/index.ts";
-import { StateBadge } from "../../parts/state-badge.tsx";
+import { type Column, ConfirmButton, DataTable, EmptyState, JsonView, Panel, Time } from "../index.ts";
+import { StateBadge } from "../state-badge.tsx";
 
 export const SUPPRESSED_PAGE = 25;
 

@@ -1,7 +1,7 @@
 import type { Read } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
 import type { Tone } from "../../app/theme.ts";
-import { durationText, ErrorState, LoadingState, numberText, Panel } from "../../parts/index.ts";
+import { durationText, ErrorState, LoadingState, numberText, Panel } from "../index.ts";
 import styles from "./way.module.css";
 
 /** A place where messages stay for a while. */

@@ -1,3 +1,5 @@
+import { countOf } from "./statistics.ts";
+
 /** What counts as which outcome of a message, channel by channel. */
 export const CHANNELS = [
   {
@@ -62,3 +64,28 @@ export const FAMILIES = [
   "touch_links",
   "daily_reminders",
 ] as const;
+
+export interface ChannelToday {
+  readonly name: (typeof CHANNELS)[number]["name"];
+  readonly label: string;
+  readonly path: string;
+  readonly queued: number;
+  readonly sent: number;
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+type Counts = Readonly<Record<string, unknown>>;
+
+/** What became of each channel's messages today, from what its families counted. */
+export function todayOf(today: Readonly<Record<string, Counts | undefined>>): readonly ChannelToday[] {
+  return CHANNELS.map(({ name, label, path, sends, ends, sent, delivered, failed }) => ({
+    name,
+    label,
+    path,
+    queued: countOf(today[sends], "queued"),
+    sent: countOf(today[sends], ...sent),
+    delivered: countOf(today[sends], ...delivered.sends) + countOf(today[ends], ...delivered.ends),
+    failed: countOf(today[sends], ...failed.sends) + countOf(today[ends], ...failed.ends),
+  }));
+}

@@ -1,7 +1,7 @@
 import { Progress, Text } from "@mantine/core";
 import { countOf, useToday } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
-import { EmptyState, ErrorState, LoadingState, numberText, Panel } from "../../parts/index.ts";
+import { EmptyState, ErrorState, LoadingState, numberText, Panel } from "../index.ts";
 
 /** Why a webhook was refused, as it is counted. */
 const REFUSED = [

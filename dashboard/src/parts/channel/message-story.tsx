@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { type Answer, CALM, CarillonApiError, useRead } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
 import type { Tone } from "../../app/theme.ts";
-import { Duration, durationText, ErrorState, StateBadge, Time } from "../../parts/index.ts";
+import { Duration, durationText, ErrorState, StateBadge, Time } from "../index.ts";
 
 type Trace = Answer<"get", "/api/1/admin/messages/{uid}">;
 type Step = Trace["steps"][number];
@@ -50,12 +50,11 @@ export function MessageStory({ uid }: { readonly uid: string }) {
           <NowText key={`${sighting.place} ${sighting.state}`} sighting={sighting} />
         ))}
       </Stack>
-      <Timeline bulletSize={14} lineWidth={2} active={-1}>
+      <Timeline bulletSize={14} lineWidth={2} active={trace.steps.length}>
         {trace.steps.map((step) => (
           <Timeline.Item
             key={`${step.at} ${step.step}`}
             color={COLORS[toneOf(step)]}
-            bullet={<span />}
             title={
               <Text size="sm" fw={550}>
                 {labelOf(step)}

@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import { useRead } from "../../api/index.ts";
-import { DataTable, EmptyState, Panel, StateBadge, Time } from "../../parts/index.ts";
+import { DataTable, EmptyState, Panel, StateBadge, Time } from "../index.ts";
 import { MessageStory } from "./message-story.tsx";
 import type { ChannelPlan } from "./plan.ts";
 

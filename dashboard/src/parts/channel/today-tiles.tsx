@@ -1,8 +1,6 @@
 import { SimpleGrid } from "@mantine/core";
-import { useToday } from "../../api/index.ts";
-import { Num, numberText, StatTile } from "../../parts/index.ts";
-import { todayOf } from "../overview/channels-today.tsx";
-import { CHANNELS } from "../overview/outcomes.ts";
+import { CHANNELS, todayOf, useToday } from "../../api/index.ts";
+import { Num, numberText, StatTile } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** What became of a channel's messages today, in four numbers. */
