@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../harness/facts.ts";
+import { barriers, scrollsSideways } from "./barriers.ts";
 import { type PeopleScene, POINT, peopleScene, SCRIPT } from "./people-scene.ts";
 import { openStage, type Stage, type Visit } from "./stage.ts";
 

@@ -18,7 +18,13 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
       title="Last runs"
       description={description}
       actions={
-        <Anchor component={Link} to="/jobs" search={{ tab: "recurring" } as never} size="sm">
+        <Anchor
+          component={Link}
+          to="/jobs"
+          search={{ tab: "recurring" } as never}
+          size="sm"
+          style={{ whiteSpace: "nowrap" }}
+        >
           Schedule
         </Anchor>
       }
@@ -32,7 +38,14 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
         expect={jobs.length}
         empty={<EmptyState title="No job has run yet">Each reports here after its first run.</EmptyState>}
         columns={[
-          { title: "Job", cell: ({ runner }) => runner.replace(/^runners\.\w+\./, "").replaceAll("_", " ") },
+          {
+            title: "Job",
+            cell: ({ runner }) => (
+              <Text span fz="inherit" style={{ whiteSpace: "nowrap" }}>
+                {runner.replace(/^runners\.\w+\./, "").replaceAll("_", " ")}
+              </Text>
+            ),
+          },
           {
             title: "State",
             cell: ({ state }) => <StateBadge state={state} label={state === "last_failed" ? "failed" : state} />,
@@ -44,7 +57,7 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
               <Stack gap={2} align="flex-end">
                 <Time at={finished_at} />
                 {running_time !== null && (
-                  <Group gap={4} fz="xs" c="dimmed">
+                  <Group gap={4} fz="xs" c="dimmed" wrap="nowrap">
                     took <Duration seconds={running_time} />
                   </Group>
                 )}
@@ -60,7 +73,8 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
 }
 
 function Deeds({ report: { counts } }: { readonly report: Report }) {
-  const done = Object.entries(counts).filter(([, count]) => Number(count) > 0);
+  // Dates stand among the counts of some jobs; they are told in the details.
+  const done = Object.entries(counts).filter(([name, count]) => Number(count) > 0 && !name.endsWith("_date"));
   const text = done.map(([name, count]) => `${numberText(Number(count))} ${name.replaceAll("_", " ")}`).join(", ");
   return (
     <Text size="sm" lineClamp={2}>

@@ -15,6 +15,8 @@ const CLICKS = ["clicks_buffered", "clicks_direct_to_db", "clicks_delayed"] as c
 const COLORS = [SERIES.click, SERIES.push, SERIES.sms, SERIES.email, SERIES.good];
 const KINDS: Readonly<Record<string, string>> = { on_click: "click", post_login: "sign-in after a click" };
 
+const UNTOLD = "not told apart";
+
 type Numbers = readonly number[];
 type Chart = { readonly labels: readonly string[] } & Readonly<Record<string, unknown>>;
 
@@ -43,7 +45,11 @@ function drawn(labels: readonly string[] | undefined, sums: ReadonlyMap<string, 
   const shown = words.slice(0, COLORS.length);
   const rest = words.slice(COLORS.length).map(([, numbers]) => numbers);
   // Fields have names of their own: words come from elsewhere and may hold anything.
-  const series: ChartSeries[] = shown.map(([label], at) => ({ name: `s${at}`, label, color: COLORS[at]! }));
+  const series: ChartSeries[] = shown.map(([label], at) => ({
+    name: `s${at}`,
+    label,
+    color: label === UNTOLD ? SERIES.other : COLORS[at]!,
+  }));
   if (rest.length > 0) series.push({ name: "rest", label: `${rest.length} others`, color: SERIES.other });
   const rows = labels?.map((label, day) => ({
     label,
@@ -83,7 +89,7 @@ export function useClicks(dimension: Dimension, days = 90) {
     );
     const told = [...people.values()];
     const untold = whole.map((all, day) => all - told.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0));
-    if (untold.some((count) => count > 0)) add(people, "not told apart", untold);
+    if (untold.some((count) => count > 0)) add(people, UNTOLD, untold);
   }
   for (const [rule, numbers] of Object.entries((chart?.robots_breakdown ?? {}) as Record<string, Numbers>))
     add(programs, ruleText(rule), numbers);

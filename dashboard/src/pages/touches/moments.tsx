@@ -1,6 +1,7 @@
 import { Group, Timeline as Line, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { durationText, Panel, Time } from "../../parts/index.ts";
+import styles from "./stations.module.css";
 import { COLORS, labelOf, type Moment, type Timeline, toneOf } from "./steps.ts";
 
 /** Every moment of a touch and of its messages, in order, or those of one message alone. */
@@ -32,6 +33,7 @@ export function Moments({ timeline }: { readonly timeline: Timeline }) {
               // biome-ignore lint/suspicious/noArrayIndexKey: moments only ever join at the end, and two may be alike
               key={at}
               role="listitem"
+              className={styles.moment}
               color={COLORS[toneOf(moment)]}
               bullet={<span />}
               title={
