@@ -687,6 +687,12 @@ export interface Routes {
         messages: number;
       };
     };
+    /** Whether the caller could open the inbox of simulated providers: they run here, and the caller is on this machine. */
+    "/api/1/admin/sandbox": {
+      answer: {
+        can_open: boolean;
+      };
+    };
     /** Where the page of the inbox was before: leads to where it is now. */
     "/sandbox/inbox": {
       answer: unknown;

@@ -9,9 +9,10 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
+import { IconInbox, IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, useEffect } from "react";
+import { useRead } from "../api/reads.ts";
 import { signOut, useSession } from "../api/session.ts";
 import { ErrorState, LoadingState } from "../parts/states.tsx";
 import { Bell } from "./brand.tsx";
@@ -53,6 +54,7 @@ export function Frame() {
         </AppShell.Section>
         <AppShell.Section grow component={ScrollArea} px="sm">
           <Menu path={path} />
+          <InboxLink />
         </AppShell.Section>
         <AppShell.Section px="md" py="sm">
           <Group gap="xs">
@@ -103,6 +105,21 @@ function Menu({ path }: { readonly path: string }) {
       </ul>
     </section>
   ));
+}
+
+/** Where simulated providers stand in, what they were given is a step away. It is a program of its own. */
+function InboxLink() {
+  const sandbox = useRead("/api/1/admin/sandbox");
+  if (!sandbox.data?.can_open) return null;
+  return (
+    <section aria-label="Sandbox">
+      <div className={styles.group}>Sandbox</div>
+      <a href="/sandbox" className={styles.place}>
+        <IconInbox size={18} stroke={1.7} aria-hidden />
+        Inbox
+      </a>
+    </section>
+  );
 }
 
 function ColorSchemeButton() {

@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Anchor,
   Box,
   Group,
   SegmentedControl,
@@ -56,7 +57,10 @@ export function Inbox() {
               Sandbox inbox
             </Title>
             <Text size="xs" c="dimmed">
-              What the simulated providers were given. Nobody was reached.
+              What the simulated providers were given; nobody was reached.{" "}
+              <Anchor href="/admin" size="xs">
+                To the dashboard
+              </Anchor>
             </Text>
           </div>
         </Group>

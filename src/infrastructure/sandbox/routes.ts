@@ -4,7 +4,7 @@ import { KNOB_OWNERS, KnobPatch, KnobSettings } from "../../sandbox/knobs.ts";
 import { TOPIC_ARN } from "../../sandbox/sns.ts";
 import { errors } from "./errors.ts";
 import { Answered, inboxRoutes } from "./inbox-routes.ts";
-import { stageOf } from "./local-callers.ts";
+import { canOpen, stageOf } from "./local-callers.ts";
 import { recipientRoutes } from "./recipient-routes.ts";
 
 export const routes = [
@@ -48,6 +48,15 @@ export const routes = [
         },
       };
     },
+  }),
+  route({
+    method: "GET",
+    path: "/api/1/admin/sandbox",
+    access: "admin",
+    summary:
+      "Whether the caller could open the inbox of simulated providers: they run here, and the caller is on this machine",
+    responses: { 200: z.object({ can_open: z.boolean() }) },
+    handle: (ctx, request) => ({ status: 200, body: { can_open: canOpen(ctx, request) } }),
   }),
   route({
     method: "GET",

@@ -185,6 +185,13 @@ describe("the inbox as a page", () => {
     expect((await server.call("GET", "/sandbox", { headers: { host: "rebound.example.com" } })).statusCode).toBe(403);
   });
 
+  it("is offered to administrators who could open it", async () => {
+    const offered = async (from: string) =>
+      (await server.call("GET", "/api/1/admin/sandbox", { headers: here, from, token: server.admin })).payload;
+    expect(JSON.parse(await offered("127.0.0.1"))).toEqual({ can_open: true });
+    expect(JSON.parse(await offered("10.1.1.1"))).toEqual({ can_open: false });
+  });
+
   it("shows the HTML of a mail as a document in which nothing runs", async () => {
     const html = '<p style="color:red">Hi</p><script>alert(1)</script>';
     await mail(sandbox, `Subject: Hi\r\nContent-Type: text/html\r\n\r\n${html}`);
@@ -269,8 +276,8 @@ describe("who may call the sandbox", () => {
         method === "POST" ? { action: "deliver", from: PERSON, body: "x" } : /^P/.test(method) ? {} : undefined;
       const address = path.replace("{id}", "sms-1").replace("{provider}", "ses");
       const { statusCode } = await server.call(method, address, { headers: here, from: "10.1.1.1", body });
-      // A body that does not fit is refused before anybody asks where it came from.
-      expect([path, [403, 422].includes(statusCode)]).toEqual([path, true]);
+      // A body that does not fit is refused before anybody asks where it came from, and so is who must be an administrator.
+      expect([path, [401, 403, 422].includes(statusCode)]).toEqual([path, true]);
     }
   });
 });

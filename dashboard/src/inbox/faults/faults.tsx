@@ -19,7 +19,9 @@ export function Faults() {
   return (
     <Stack gap="md">
       <Alert
-        color={turned > 0 ? "orange" : "teal"}
+        className={styles.verdict}
+        data-turned={turned > 0}
+        color={turned > 0 ? "orange.9" : "teal.9"}
         icon={turned > 0 ? <IconFlame /> : <IconCircleCheck />}
         title={turned === 0 ? "Everything works" : turned === 1 ? "1 knob is turned" : `${turned} knobs are turned`}
       >
@@ -66,7 +68,8 @@ export function Faults() {
                       <div
                         key={name}
                         className={styles.knob}
-                        data-wide={plan.control.kind === "shares" || plan.control.kind === "json"}
+                        data-kind={plan.control.kind}
+                        data-wide={plan.control.kind === "shares"}
                         data-turned={isTurned(plan, value)}
                       >
                         <Knob plan={plan} value={value} onTurn={(next) => set(owner, name, next)} />

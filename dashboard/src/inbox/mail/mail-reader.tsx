@@ -66,7 +66,7 @@ function Mail({ message, onDeleted }: { readonly message: MessageDetail; readonl
           <Tabs.Tab value="text">Text</Tabs.Tab>
           <Tabs.Tab value="headers">Headers</Tabs.Tab>
           <Tabs.Tab value="source">Source</Tabs.Tab>
-          <Tabs.Tab value="story">What happened</Tabs.Tab>
+          <Tabs.Tab value="story">Story</Tabs.Tab>
         </Tabs.List>
         {mail?.html && (
           <Tabs.Panel value="html">

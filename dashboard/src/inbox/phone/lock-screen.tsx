@@ -5,7 +5,7 @@ import type { Message } from "../messages.ts";
 import styles from "./phone.module.css";
 
 const SHOWN = 60;
-const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 
 interface LockScreenProps {

@@ -9,7 +9,7 @@ import { LockScreen } from "./lock-screen.tsx";
 import styles from "./phone.module.css";
 import { Thread } from "./thread.tsx";
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 type Screen =
   | { readonly name: "lock" }

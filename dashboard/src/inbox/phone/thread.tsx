@@ -24,7 +24,10 @@ export function Thread({ number, texts = [], onBack, onLookBehind }: ThreadProps
   const end = useRef<HTMLLIElement>(null);
   const newest = texts[0]?.id;
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever comes is scrolled to
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [newest]);
+  useEffect(() => {
+    // Not its answer: newer browsers give a promise, and an effect may only give what ends it.
+    end.current?.scrollIntoView({ block: "nearest" });
+  }, [newest]);
   return (
     <div className={styles.thread}>
       <div className={styles.head}>

@@ -19,7 +19,7 @@ const SOURCES: Readonly<Record<Setting["source"], { readonly label: string; read
   default: { label: "default", tone: "neutral" },
   environment: { label: "environment", tone: "info" },
   ".env": { label: ".env file", tone: "info" },
-  override: { label: "set by a command", tone: "info" },
+  override: { label: "set at the start", tone: "info" },
 };
 
 export function Page() {
