@@ -49,16 +49,13 @@ test("a touch that somebody sends is watched from queued to delivered to clicked
   await moments.getByText("Delivered", { exact: true }).last().waitFor();
   await passed("Delivered");
   expect(await stations.getByText("not yet").count()).toBe(1);
-  const [text] = await eventually(async () => {
-    const items = await received("+12025550133");
-    return items.length > 0 && items;
-  }, "a text");
-  await scene.call("POST", "/sandbox/api/recipients/click", { code: text!.codes[0] });
+  const text = await eventually(async () => (await received("+12025550133"))[0], "a text");
+  await scene.call("POST", "/sandbox/api/recipients/click", { code: text.codes[0] });
   await moments.getByText("Clicked", { exact: true }).waitFor();
   await passed("Clicked");
   expect(await stations.getByText("not yet").count()).toBe(0);
   // The link leads on to its own clicks, with the program that previewed it kept apart.
-  await page.getByRole("link", { name: text!.codes[0]!, exact: true }).click();
+  await page.getByRole("link", { name: text.codes[0]!, exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Links" }).waitFor();
   await page.getByRole("table", { name: "Clicks of the link" }).getByText("clicked", { exact: true }).waitFor();
   await page.getByText(/^1 use by people, and apart from them/).waitFor();
