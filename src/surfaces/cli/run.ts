@@ -3,7 +3,7 @@ import type { ProcessRoles } from "../../domain.ts";
 import { issueSignInLink } from "../../infrastructure/access/service.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { refuseWhileFilling } from "../demo/history.ts";
-import { startDemo } from "../demo/living.ts";
+import { type LivingDemo, startDemo } from "../demo/living.ts";
 import { dataFolders, openHouseLog } from "../foundation.ts";
 import { type House, openHouse } from "../house.ts";
 import { loadSettings } from "../settings.ts";
@@ -78,7 +78,7 @@ async function run(shape: Shape, io: Io): Promise<void> {
     const seconds = (systemClock.monotonic() - began).toFixed(1);
     log.info({ host: house.ctx.hostname, url: house.url, redis: house.redis.version }, `${shape.name} is ready`);
     const link = house.url === undefined ? undefined : await issueSignInLink(house.ctx, { label: shape.name });
-    const demo = house.roles.web && house.roles.worker ? await startDemo(house.ctx) : undefined;
+    const demo = await demoOf(house);
     for (const line of whereToLook(house, seconds, carillonFrom(io), link?.url, demo?.lines)) io.out(line);
     const reason = await Promise.race([stopAsked, house.ending]);
     const ending = typeof reason === "string" ? undefined : reason;
@@ -90,6 +90,17 @@ async function run(shape: Shape, io: Io): Promise<void> {
   } finally {
     deaf();
     log.flush();
+  }
+}
+
+/** Only a process that does everything has a demo. It is an extra: a house starts without it, should it fail. */
+async function demoOf({ ctx, roles }: House): Promise<LivingDemo | undefined> {
+  if (!roles.web || !roles.worker) return undefined;
+  try {
+    return await startDemo(ctx);
+  } catch (error) {
+    ctx.log.warn({ err: error }, "the demo did not start");
+    return undefined;
   }
 }
 

@@ -12,7 +12,6 @@ import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
 import { settings as reminderSettings } from "../../messaging/reminders/settings.ts";
 import { seededRandom } from "../../sandbox/seeded-random.ts";
 import { surround } from "../house.ts";
-import { buildServer, listen } from "../http/index.ts";
 import { version } from "../version.ts";
 import { joined } from "./app.ts";
 import { Crowd } from "./crowd.ts";
@@ -111,6 +110,8 @@ export async function liveThrough(house: Context, plan: LapsePlan): Promise<Laps
     undo.push(leave);
     undo.push(await startSandbox(ctx, { web: true, worker: false }));
     const sandbox = sandboxOf(ctx);
+    // Loaded only here: no other command needs the server's packages.
+    const { buildServer, listen } = await import("../http/index.ts");
     const app = await buildServer(ctx, domains, { version: version() });
     undo.push(async () => {
       app.server.closeAllConnections();

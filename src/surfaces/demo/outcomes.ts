@@ -3,10 +3,13 @@ import type { Context } from "../../jobs/context.ts";
 
 export interface Outcome {
   readonly channel: string;
-  /** The last step of a message: delivered, failed, abandoned. A fast provider confirms before we noted that it accepted. */
+  /** The last step of a message: delivered, failed, abandoned. */
   readonly outcome: string;
   readonly count: number;
 }
+
+/** Steps that are not the last: where time skips, a message may take several of them in one moment. */
+const ON_THE_WAY = ["queued", "dispatched", "accepted", "retried", "updated", "receipt_due"];
 
 /** What became of the messages of a time, by channel. */
 export async function outcomesBetween(
@@ -18,7 +21,7 @@ export async function outcomesBetween(
     select channel, step as outcome, count(*)::integer as count from (
       select distinct on (uid) uid, channel, step from message_steps
       where channel <> 'touch' and at >= to_timestamp(${from}::float8) and at < to_timestamp(${to}::float8)
-      order by uid, step in ('queued', 'accepted'), at desc
+      order by uid, step = any(${ON_THE_WAY}::text[]), at desc
     ) as last group by channel, step order by channel, count desc`.execute(ctx.sql.tables());
   return rows;
 }
