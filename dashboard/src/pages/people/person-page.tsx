@@ -26,7 +26,8 @@ export function Page() {
   const navigate = useNavigate();
   const person = useRead("/api/1/admin/users/{sub}", { path: { sub } });
   const known = TABS.find(({ name }) => name === tab)?.name ?? "reach";
-  const { data } = person;
+  // While somebody else's page loads, nobody is shown under their address.
+  const data = person.data?.sub === sub ? person.data : undefined;
   if (!data)
     return (
       <>
@@ -50,7 +51,7 @@ export function Page() {
           {data.role !== "user" && <StateBadge state={data.role} tone="info" />}
         </Group>
       </PageHeader>
-      <Stack gap="md">
+      <Stack gap="md" key={sub}>
         <Tiles person={data} />
         <Tabs
           value={known}

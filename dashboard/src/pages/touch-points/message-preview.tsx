@@ -17,17 +17,12 @@ interface MessagePreviewProps {
 
 /** What people will see, as the server makes it; a moment after the last key. */
 export function MessagePreview({ channel, message, parameters }: MessagePreviewProps) {
-  const [body] = useDebouncedValue(
-    {
-      channel,
-      message: declared({ sms: [], push: [], email: [], [channel]: [message] })[channel][0]!,
-      event_parameters: parameters,
-    },
-    300,
-  );
+  const own = declared({ sms: [], push: [], email: [], [channel]: [message] })[channel][0]!;
+  // As text: an object is another one at every drawing, and would never come to rest.
+  const [body] = useDebouncedValue(JSON.stringify({ channel, message: own, event_parameters: parameters }), 300);
   const preview = useQuery({
     queryKey: ["touch point preview", body],
-    queryFn: ({ signal }) => carillon.post("/api/1/admin/touch_points/preview", { body, signal }),
+    queryFn: ({ signal }) => carillon.post("/api/1/admin/touch_points/preview", { body: JSON.parse(body), signal }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });

@@ -22,7 +22,7 @@ import type { Timeline } from "./steps.ts";
 export function Page() {
   const { uid } = useParams({ strict: false }) as { readonly uid: string };
   const read = useRead("/api/1/admin/touches/{uid}", { path: { uid } }, { every: 2 });
-  const timeline = read.data;
+  const timeline = read.data?.uid === uid ? read.data : undefined;
   return (
     <>
       <PageHeader title="Touch" actions={<LiveIndicator of={[read]} />}>
