@@ -11,6 +11,8 @@ const SHOTS: readonly (VisitOptions & { readonly name: string; readonly path: st
   { name: "overview-phone", path: "/", width: 390, height: 844 },
   { name: "jobs", path: "/jobs?tab=recurring" },
   { name: "jobs-failed", path: "/jobs?tab=failed" },
+  { name: "email", path: "/email" },
+  { name: "templates", path: "/templates?template=eventRegistration" },
 ];
 
 const folder = process.env.CARILLON_SCREENSHOTS ?? fileURLToPath(new URL("../../docs/images", import.meta.url));

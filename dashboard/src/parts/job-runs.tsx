@@ -75,7 +75,9 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
 function Deeds({ report: { counts } }: { readonly report: Report }) {
   // Dates stand among the counts of some jobs; they are told in the details.
   const done = Object.entries(counts).filter(([name, count]) => Number(count) > 0 && !name.endsWith("_date"));
-  const text = done.map(([name, count]) => `${numberText(Number(count))} ${name.replaceAll("_", " ")}`).join(", ");
+  const text = done
+    .map(([name, count]) => `${numberText(Number(count))} ${name.replace(/^num_/, "").replaceAll("_", " ")}`)
+    .join(", ");
   return (
     <Text size="sm" lineClamp={2}>
       {text || "nothing was to do"}

@@ -10,7 +10,7 @@ export function EmailWay() {
   const stations: readonly Station[] | undefined = waiting &&
     open &&
     events && [
-      { label: "Urgent ones waiting", count: waiting.urgent, note: "codes and links" },
+      { label: "Urgent ones waiting", count: waiting.urgent, note: "go first" },
       {
         label: "Others waiting",
         count: waiting.length - waiting.urgent,
@@ -19,18 +19,18 @@ export function EmailWay() {
       {
         label: "Waiting for a retry",
         count: waiting.retrying,
-        note: waiting.retrying === 0 ? "none" : "sent again soon",
+        note: waiting.retrying === 0 ? "none" : "soon",
         tone: "warn",
       },
       {
         label: "Set aside by a pause",
         count: waiting.paused,
-        note: waiting.paused === 0 ? "none" : "until lists go on",
+        note: waiting.paused === 0 ? "none" : "on hold",
         tone: "warn",
       },
       { label: "Awaiting a receipt", count: open.count, since: open.oldest_send_accepted_at },
       { label: "News to work in", count: events.length, since: events.oldest_last_queued_at },
-      { label: "News that came early", count: events.early, note: events.early === 0 ? "none" : "waits for its mail" },
+      { label: "News that came early", count: events.early, note: events.early === 0 ? "none" : "kept" },
     ];
   return (
     <Way

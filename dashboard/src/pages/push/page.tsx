@@ -52,7 +52,7 @@ function Now() {
       <PushWay />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, lg: 7 }}>
-          <OutcomeChart plan={PUSH} height={290} />
+          <OutcomeChart plan={PUSH} height={345} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
           <Stack gap="md">

@@ -10,24 +10,24 @@ export function PushWay() {
   const stations: readonly Station[] | undefined = data && [
     { label: "Waiting to be sent", count: data.to_send.length, since: data.to_send.oldest_last_queued_at },
     { label: "Waiting for a retry", count: data.retrying.length, due: data.retrying.next_due_at, tone: "warn" },
-    { label: "Being sent", count: data.send_purgatory, note: data.running.send ? "the send job runs" : "" },
+    { label: "Being sent", count: data.send_purgatory, note: data.running.send ? "now" : "" },
     {
       label: "Ticket rests",
       count: data.cold.length,
       ...(data.cold.num_overdue > 0
-        ? { note: `${numberText(data.cold.num_overdue)} rested long enough` }
+        ? { note: `${numberText(data.cold.num_overdue)} rested` }
         : { since: data.cold.oldest_last_queued_at }),
     },
     { label: "Receipt to ask for", count: data.hot.length, since: data.hot.oldest_last_queued_at },
     {
-      label: "Receipt being asked for",
+      label: "Asking for receipt",
       count: data.ticket_purgatory,
-      note: data.running.check ? "the check job runs" : "",
+      note: data.running.check ? "now" : "",
     },
     {
       label: "Set aside",
       count: data.quarantined,
-      note: data.quarantined === 0 ? "none" : "see Quarantine",
+      note: data.quarantined === 0 ? "none" : "to decide on",
       tone: "bad",
     },
   ];

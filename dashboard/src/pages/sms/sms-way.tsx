@@ -17,25 +17,25 @@ export function SmsWay() {
       {
         label: "Waiting for a retry",
         count: waiting.retrying,
-        note: waiting.retrying === 0 ? "none" : "sent again soon",
+        note: waiting.retrying === 0 ? "none" : "soon",
         tone: "warn",
       },
       {
         label: "With the provider",
         count: open.length,
         ...(open.num_overdue > 0
-          ? { note: `${numberText(open.num_overdue)} silent for too long`, tone: "warn" }
-          : { note: open.length === 0 ? "none" : "news is awaited" }),
+          ? { note: `${numberText(open.num_overdue)} overdue`, tone: "warn" }
+          : { note: open.length === 0 ? "none" : "no end yet" }),
       },
       { label: "To be asked about", count: silent.length + silent.purgatory_size, note: "silent ones" },
       {
         label: "News to work in",
         count: events.length,
         ...(events.oldest_item_delay !== null && events.length > 0
-          ? { note: `came after ${durationText(events.oldest_item_delay)}` }
+          ? { note: `after ${durationText(events.oldest_item_delay)}` }
           : { since: events.oldest_information_received_at }),
       },
-      { label: "News that came early", count: events.early, note: events.early === 0 ? "none" : "waits for its text" },
+      { label: "News that came early", count: events.early, note: events.early === 0 ? "none" : "kept" },
     ];
   return (
     <Way

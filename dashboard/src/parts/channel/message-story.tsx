@@ -16,6 +16,17 @@ const COLORS: Readonly<Record<Tone, string>> = {
   neutral: "var(--series-other)",
 };
 
+const ENDS = new Set([
+  "delivered",
+  "confirmed",
+  "ended",
+  "bounced",
+  "complained",
+  "abandoned",
+  "timed_out",
+  "failed_permanently",
+]);
+
 /** Where a message is and everything that happened to it, as it happens. */
 export function MessageStory({ uid }: { readonly uid: string }) {
   const [isOver, setOver] = useState(false);
@@ -29,7 +40,8 @@ export function MessageStory({ uid }: { readonly uid: string }) {
     if (read.error && !isUnknown) return <ErrorState error={read.error} retry={() => void read.refetch()} />;
     return <Loader size="xs" role="status" aria-label="Looking for the message" />;
   }
-  const last = trace.steps.at(-1);
+  // News can overtake: once it is over, what ended it counts, not what was noted last.
+  const last = (hasEnded ? trace.steps.findLast(({ step }) => ENDS.has(step)) : undefined) ?? trace.steps.at(-1);
   return (
     <Stack gap="md">
       <Stack gap={4} role="status">

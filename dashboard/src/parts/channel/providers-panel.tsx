@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
-import { DataTable, EmptyState, Num, Panel, StateBadge } from "../index.ts";
+import { DataTable, EmptyState, numberText, Panel, StateBadge } from "../index.ts";
 import type { ChannelPlan } from "./plan.ts";
 
 /** As many outages within five minutes and a provider is passed over. */
@@ -26,16 +26,12 @@ export function ProvidersPanel({ plan }: { readonly plan: ChannelPlan }) {
           { title: "Provider", cell: ({ provider }) => <Text fw={600}>{provider}</Text> },
           {
             title: "Circuit",
-            cell: ({ open }) => (
-              <StateBadge state={open ? "failed" : "ok"} label={open ? "open: passed over" : "closed: in use"} />
-            ),
-          },
-          {
-            title: "Outages, 5 min",
-            align: "right",
-            cell: ({ outages }) => (
+            cell: ({ open, outages }) => (
               <>
-                <Num value={outages} /> of {THRESHOLD}
+                <StateBadge state={open ? "failed" : "ok"} label={open ? "open: passed over" : "closed: in use"} />
+                <Text size="xs" c="dimmed" mt={4}>
+                  {outages === 0 ? "no outage" : `${numberText(outages)} of ${THRESHOLD} outages`} in 5 minutes
+                </Text>
               </>
             ),
           },

@@ -50,7 +50,7 @@ export function Way({ title, description, stations, reads }: WayProps) {
 
 function timeText(count: number, since: number | null | undefined, due: number | null | undefined, now: number) {
   if (count === 0) return "none";
-  if (due != null) return due > now ? `next in ${durationText(due - now)}` : "due now";
-  if (since != null) return `oldest for ${durationText(Math.max(0, now - since))}`;
+  if (due != null) return due > now ? `in ${durationText(Math.ceil(due - now))}` : "due now";
+  if (since != null) return `for ${durationText(Math.max(0, Math.round(now - since)))}`;
   return "";
 }
