@@ -3,7 +3,7 @@ import type { RouteRequest, RouteSchemas } from "../../kernel/route.ts";
 import { isLoopback } from "../../sandbox/loopback.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { errors } from "./errors.ts";
-import { sandboxOf } from "./service.ts";
+import { sandboxOf } from "./running.ts";
 
 type Calling = Pick<RouteRequest<RouteSchemas>, "caller" | "headers">;
 

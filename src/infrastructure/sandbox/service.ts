@@ -9,15 +9,14 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { deriveKey } from "../access/service.ts";
 import { announce, announced } from "./announcement.ts";
 import { errors } from "./errors.ts";
+import { running } from "./running.ts";
 import { settings } from "./settings.ts";
 
 export { errors } from "./errors.ts";
 export { stageOf } from "./local-callers.ts";
+export { sandboxOf } from "./running.ts";
 
 type Surroundings = Pick<Context, "config" | "clock" | "log">;
-
-/** One per process at most; a test may have several processes in one. */
-const running = new WeakMap<object, Sandbox>();
 
 /**
  * The simulated providers live as long as the web process: they are asked by whoever sends, here or in another process
@@ -51,13 +50,6 @@ export function standsIn(config: Config): boolean {
   const wanted = config.get(settings.enabled);
   if (wanted === "true") refuseSandbox(config, ["sandbox"]);
   return wanted === "true" || (wanted === "auto" && exposureOf(config) === undefined);
-}
-
-/** The simulated providers of this process. Raises `sandbox_off` when there are none. */
-export function sandboxOf(ctx: Pick<Context, "config">): Sandbox {
-  const sandbox = running.get(ctx.config);
-  if (!sandbox) throw errors.sandbox_off();
-  return sandbox;
 }
 
 /**

@@ -1,0 +1,13 @@
+import type { Context } from "../../jobs/context.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+import { errors } from "./errors.ts";
+
+/** One per process at most, by its settings; a test may have several processes in one. */
+export const running = new WeakMap<object, Sandbox>();
+
+/** The simulated providers of this process. Raises `sandbox_off` when there are none. */
+export function sandboxOf(ctx: Pick<Context, "config">): Sandbox {
+  const sandbox = running.get(ctx.config);
+  if (!sandbox) throw errors.sandbox_off();
+  return sandbox;
+}
