@@ -3,7 +3,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { MOST_PEOPLE } from "../demo/cast.ts";
 import { fillHistory, type HistoryReport } from "../demo/history.ts";
 import { columns } from "./columns.ts";
-import { CommandFailed } from "./exit.ts";
+import { CommandFailed, EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
 import type { Open } from "./open.ts";
 import { progressBar } from "./progress-bar.ts";
@@ -37,10 +37,17 @@ a database that holds other people than those of the demo.
       open(async (ctx) => {
         const bar = progressBar(process.stderr, systemClock);
         if (io.terminal) io.err("Living through the days, hour by hour:");
-        const report = await fillHistory(ctx, { ...options, progress: (done, total) => bar.show(done, total) }).finally(
-          () => bar.end(),
-        );
+        const stopping = new AbortController();
+        // The first Ctrl-C lets the days come to rest; the second does not wait for that.
+        const deaf = io.onSignal(() => (stopping.signal.aborted ? process.exit(EXIT.failure) : stopping.abort()));
+        const report = await fillHistory(ctx, {
+          ...options,
+          signal: stopping.signal,
+          progress: (done, total) => bar.show(done, total),
+        }).finally(() => bar.end());
+        deaf();
         for (const line of told(report)) io.out(line);
+        if (stopping.signal.aborted) io.out("Stopped early. The days that are missing are filled in by the next run.");
         if (report.failures.length === 0) return;
         for (const { job, error } of report.failures.slice(0, 5)) io.err(`${job}: ${String(error)}`);
         throw new CommandFailed();

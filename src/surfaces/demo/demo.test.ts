@@ -19,6 +19,7 @@ import { smsSettings } from "../../providers/settings.ts";
 import { houseSettings } from "../settings.ts";
 import { createDemoApp, joined } from "./app.ts";
 import { personAt } from "./cast.ts";
+import { daysWithoutHistory } from "./days.ts";
 import { fillHistory, refuseWhileFilling } from "./history.ts";
 import { startDemo } from "./living.ts";
 import { whyNoDemo } from "./permission.ts";
@@ -171,6 +172,19 @@ test("three days of a small crowd are lived through by the real pipeline, add up
   expect((await sums(touchSendStats)).queued).toBeGreaterThan(touches.queued!);
   expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
 }, 120_000);
+
+test("a history that is stopped early comes to rest, adds up, and is gone on with by the next run", async () => {
+  const stopping = new AbortController();
+  const progress = (hours: number) => void (hours >= 8 && stopping.abort());
+  const report = await fillHistory(house.ctx, { days: 2, people: 6, progress, signal: stopping.signal });
+  expect(report.failures).toEqual([]);
+  for (const family of families) await sums(family);
+  const order = { invariants: domains.flatMap((room) => room.invariants ?? []), deep: true };
+  expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
+  const today = calendarOf(house.ctx).unixDate(house.base.clock.now());
+  const { gaps } = await daysWithoutHistory(house.ctx, 2);
+  expect(gaps).toEqual([{ from: today, to: today }]);
+}, 60_000);
 
 test("a crowd gives the house something to do until the process ends, and nothing afterwards", async () => {
   const close = await startSandbox(house.ctx, { web: true, worker: true });

@@ -23,6 +23,8 @@ export interface HistoryOptions {
   readonly people?: number;
   readonly seed?: number;
   readonly progress?: (done: number, total: number) => void;
+  /** Ends early, with everything stored that happened until then. */
+  readonly signal?: AbortSignal;
 }
 
 export interface HistoryReport {
@@ -98,11 +100,20 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
   const held = await holdBackReminders(ctx, lives.length > 0);
   try {
     for (const { gap, joinsPresent, from, until } of lives) {
+      if (options.signal?.aborted) break;
       const progress = (time: number) =>
         options.progress?.(Math.round((before + time - from) / HOUR), Math.round(all / HOUR));
-      const past = await liveThrough(ctx, { gap, joinsPresent, until, seed: options.seed ?? 1, progress });
+      const past = await liveThrough(ctx, {
+        gap,
+        joinsPresent,
+        until,
+        seed: options.seed ?? 1,
+        progress,
+        signal: options.signal,
+      });
       try {
-        await (joinsPresent ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
+        const goesOn = joinsPresent && !options.signal?.aborted;
+        await (goesOn ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
         for (const [what, times] of Object.entries(past.crowd.done))
           report.done[what] = (report.done[what] ?? 0) + times;
         report.runs += Object.values(past.pipeline.runs).reduce((sum, count) => sum + count, 0);

@@ -10,6 +10,7 @@ import { calendarOf, rotate } from "../../mechanisms/dated-counters/index.ts";
 import { notesSettled } from "../../mechanisms/message-log/index.ts";
 import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
 import { settings as reminderSettings } from "../../messaging/reminders/settings.ts";
+import { touchSendStats } from "../../messaging/touch/stats.ts";
 import { seededRandom } from "../../sandbox/seeded-random.ts";
 import { surround } from "../house.ts";
 import { version } from "../version.ts";
@@ -69,6 +70,8 @@ export interface LapsePlan {
   readonly joinsPresent: boolean;
   readonly seed: number;
   readonly progress: (time: number) => void;
+  /** Ends the days early; they come to rest and are stored all the same. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Lapse {
@@ -123,7 +126,11 @@ export async function liveThrough(house: Context, plan: LapsePlan): Promise<Laps
     const pipeline = new Pipeline(ctx, clock, sandbox);
     await live({ ctx, clock, crowd, pipeline, month: new Month({ ctx, sandbox, crowd }, plan.gap) }, plan);
     sandbox.knobs.reset();
-    await comeToRest({ ctx, clock, crowd, pipeline }, plan);
+    const joinsPresent = plan.joinsPresent && !plan.signal?.aborted;
+    await comeToRest(
+      { ctx, clock, crowd, pipeline },
+      { ...plan, joinsPresent, until: Math.min(plan.until, clock.now()) },
+    );
     await scratch.age();
     return { scratch, ctx, crowd, pipeline, close };
   } catch (error) {
@@ -144,7 +151,7 @@ async function live({ month, ...world }: World & { readonly month: Month }, plan
   let [assignAt, choresAt, day] = [clock.now(), clock.now() + CHORES_EVERY, plan.gap.from];
   for (;;) {
     const now = clock.now();
-    if (now >= plan.until) return;
+    if (now >= plan.until || plan.signal?.aborted) return;
     await month.happenUntil(now);
     if (now >= assignAt) {
       await assign(world, plan);
@@ -196,10 +203,16 @@ async function chores(
   await storeDays(ctx);
 }
 
-/** Finished days move from Redis to SQL, as every night. */
-async function storeDays(ctx: Context, through?: number): Promise<void> {
+/**
+ * Finished days move from Redis to SQL, as every night; with a date, those up to it that are not finished too. In the east
+ * reminders are counted on the day after it already. Touches never are, and a row of theirs says that a day is there.
+ */
+async function storeDays(ctx: Context, today?: number): Promise<void> {
   const calendar = calendarOf(ctx);
-  for (const family of domains.flatMap(({ stats = [] }) => stats)) await rotate(ctx, family, { calendar, through });
+  for (const family of domains.flatMap(({ stats = [] }) => stats)) {
+    const ahead = family.table === touchSendStats.table ? 0 : 1;
+    await rotate(ctx, family, { calendar, ...(today === undefined ? {} : { through: today + ahead }) });
+  }
 }
 
 /** Lets what is under way end, without anything new. */
@@ -218,5 +231,5 @@ async function comeToRest(world: World, plan: LapsePlan): Promise<void> {
   await chores(world, false);
   await notesSettled(ctx);
   await pipeline.run("runners.messages.store_log");
-  await storeDays(ctx, plan.joinsPresent ? undefined : calendarOf(ctx).unixDate(clock.now()) + 1);
+  await storeDays(ctx, plan.joinsPresent ? undefined : calendarOf(ctx).unixDate(clock.now()));
 }

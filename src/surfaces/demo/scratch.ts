@@ -26,6 +26,9 @@ export async function openScratchRedis(clock: VirtualClock): Promise<ScratchRedi
   const server = await startRedisServer({ directory, persistence: "off" });
   // Real time, since connections are lost and made in real time.
   const connection = openRedis({ kind: "socket", path: server.socketPath }, { clock: systemClock });
+  // A process that ends in a hurry must not leave its server behind.
+  const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
+  process.once("exit", onExit);
   let owed = 0;
   const age = async () => {
     const passed = Math.round(owed * 1000);
@@ -42,6 +45,7 @@ export async function openScratchRedis(clock: VirtualClock): Promise<ScratchRedi
     async close() {
       stop();
       await connection.close();
+      process.off("exit", onExit);
       await server.stop();
       rmSync(directory, { recursive: true, force: true });
     },
