@@ -30,6 +30,7 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { withArrow: true, openDelay: 200, events: { hover: true, focus: true, touch: true } } },
     Button: { defaultProps: { size: "sm" } },
     Modal: { defaultProps: { centered: true } },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Dismiss" } } },
   },
 });
 

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Code, Group, Progress, Stack, Text } from "@mantine/core";
+import { Anchor, Code, Group, Progress, Stack, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
@@ -45,9 +45,9 @@ export function AuditPanel({ read, running, onExplore }: AuditPanelProps) {
       <Stack gap="md">
         {running !== undefined && <Running key={running} uid={running} />}
         {audit?.ok === true && (
-          <Alert color="teal" icon={<IconCircleCheck />} title="Everything is as declared">
+          <EmptyState title="Everything is as declared" icon={<IconCircleCheck size={22} />}>
             {numberText(audit.keys)} keys were looked at.
-          </Alert>
+          </EmptyState>
         )}
         {audit?.ok !== true && (
           <DataTable

@@ -1,8 +1,15 @@
-import { Alert, Anchor, Badge, Code, Drawer, Group, List, Stack, Table, Text, Title } from "@mantine/core";
-import { IconLock } from "@tabler/icons-react";
+import { Anchor, Badge, Code, Drawer, Group, List, Stack, Table, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { type Answer, LIVE, useRead } from "../../api/index.ts";
-import { durationText, EmptyState, ErrorState, JsonView, LoadingState, numberText } from "../../parts/index.ts";
+import {
+  durationText,
+  EmptyState,
+  ErrorState,
+  JsonView,
+  LoadingState,
+  numberText,
+  StateBadge,
+} from "../../parts/index.ts";
 
 type Explained = Answer<"get", "/api/1/admin/keys/explain">;
 type Known = Extract<Explained, { known: true }>;
@@ -58,9 +65,12 @@ function Inside({ name, onExplore }: ExplorerProps & { readonly name: string }) 
     <Stack gap="md">
       <Meaning found={found} />
       {found.secret && (
-        <Alert color="yellow" icon={<IconLock />} title="Secret">
-          Its names or values hold secrets or addresses. Only the pattern is shown, here and everywhere.
-        </Alert>
+        <Group gap="sm" wrap="nowrap" align="flex-start">
+          <StateBadge state="secret" tone="warn" />
+          <Text size="sm">
+            Its names or values hold secrets or addresses. Only the pattern is shown, here and everywhere.
+          </Text>
+        </Group>
       )}
       {found.live && <Value live={found.live} />}
       {found.kind === "key" && name === found.pattern && !found.secret && name.includes("{") && (
