@@ -145,6 +145,7 @@ test("a knob that is turned is read back, works, and is reset with the others", 
   await show("#faults");
   await page.getByText("2 knobs are turned").waitFor();
   await page.getByRole("tab", { name: /^Texts/ }).click();
+  expect(await barriers(page)).toEqual([]);
   expect(await page.getByRole("textbox", { name: "Error rate" }).inputValue()).toBe("25 %");
   await page.getByRole("button", { name: "Reset all" }).click();
   await page.getByRole("button", { name: "Reset them" }).click();

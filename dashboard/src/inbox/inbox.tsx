@@ -58,7 +58,7 @@ export function Inbox() {
             </Title>
             <Text size="xs" c="dimmed">
               What the simulated providers were given; nobody was reached.{" "}
-              <Anchor href="/admin" size="xs">
+              <Anchor href="/admin" size="xs" underline="always">
                 To the dashboard
               </Anchor>
             </Text>

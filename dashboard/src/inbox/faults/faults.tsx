@@ -1,4 +1,4 @@
-import { Alert, Group, Stack, Tabs, Text } from "@mantine/core";
+import { Group, Paper, Stack, Tabs, Text } from "@mantine/core";
 import { IconCircleCheck, IconFlame, IconRestore } from "@tabler/icons-react";
 import { LIVE, useChange, useRead } from "../../api/index.ts";
 import { ConfirmButton, ErrorState, LoadingState, Panel } from "../../parts/index.ts";
@@ -18,19 +18,21 @@ export function Faults() {
     change.mutate({ body: { [owner]: { [name]: value } } as never });
   return (
     <Stack gap="md">
-      <Alert
-        className={styles.verdict}
-        data-turned={turned > 0}
-        color={turned > 0 ? "orange.9" : "teal.9"}
-        icon={turned > 0 ? <IconFlame /> : <IconCircleCheck />}
-        title={turned === 0 ? "Everything works" : turned === 1 ? "1 knob is turned" : `${turned} knobs are turned`}
-      >
+      <Paper className={styles.verdict} data-turned={turned > 0} p="md" role="status">
         <Group justify="space-between" gap="sm">
-          <Text size="sm">
-            {turned > 0
-              ? "Watch what Carillon makes of it: retries, alerts, and what it gives up."
-              : "Turn a knob, and the next request meets the fault."}
-          </Text>
+          <Group gap="sm" wrap="nowrap">
+            {turned > 0 ? <IconFlame size={22} aria-hidden /> : <IconCircleCheck size={22} aria-hidden />}
+            <div>
+              <Text fw={600}>
+                {turned === 0 ? "Everything works" : turned === 1 ? "1 knob is turned" : `${turned} knobs are turned`}
+              </Text>
+              <Text size="sm">
+                {turned > 0
+                  ? "Watch what Carillon makes of it: retries, alerts, and what it gives up."
+                  : "Turn a knob, and the next request meets the fault."}
+              </Text>
+            </div>
+          </Group>
           <ConfirmButton
             question="All knobs go back to where everything works."
             confirm="Reset them"
@@ -42,7 +44,7 @@ export function Faults() {
             Reset all
           </ConfirmButton>
         </Group>
-      </Alert>
+      </Paper>
       {knobs.error && !knobs.data && <ErrorState error={knobs.error} retry={() => void knobs.refetch()} />}
       {!knobs.data && !knobs.error && <LoadingState lines={8} />}
       {knobs.data && (
