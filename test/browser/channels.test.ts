@@ -127,7 +127,7 @@ test("a provider that fails is seen in retries, in a text that is given up, in i
   expect(await arrivedAt("+12025550199")).toBe(0);
   await turnKnobs({ twilio: { failNext: null } });
   expect(takeFaults()).toEqual([]);
-});
+}, 60_000);
 
 test("an address that is suppressed by hand is found, holds test mails back, and gets mails again once it is lifted", async () => {
   const { page, open } = desk;

@@ -26,9 +26,9 @@ export function Page() {
       {templates && !shown && <EmptyState title="There are no templates" />}
       {templates && shown && (
         <Grid gap="md">
-          <Grid.Col span={{ base: 12, lg: 3 }}>
+          <Grid.Col span={{ base: 12, xl: 3 }}>
             <NativeSelect
-              hiddenFrom="lg"
+              hiddenFrom="xl"
               label="Template"
               value={shown.slug}
               onChange={(event) => choose(event.currentTarget.value)}
@@ -36,7 +36,7 @@ export function Page() {
             />
             <TemplateList templates={templates} shown={shown.slug} />
           </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 9 }}>
+          <Grid.Col span={{ base: 12, xl: 9 }}>
             <TemplateView key={shown.slug} template={shown} />
           </Grid.Col>
         </Grid>

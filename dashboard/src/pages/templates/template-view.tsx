@@ -60,7 +60,7 @@ export function TemplateView({ template }: { readonly template: Template }) {
         </Group>
       </Panel>
       <Grid gap="md">
-        <Grid.Col span={{ base: 12, xl: 4 }}>
+        <Grid.Col span={{ base: 12, lg: 4 }}>
           <Panel title="Parameters" description="Play with them: nothing is sent or kept">
             <Stack gap="sm">
               {examples.length > 1 && (
@@ -86,7 +86,7 @@ export function TemplateView({ template }: { readonly template: Template }) {
             </Stack>
           </Panel>
         </Grid.Col>
-        <Grid.Col span={{ base: 12, xl: 8 }}>
+        <Grid.Col span={{ base: 12, lg: 8 }}>
           {made && (!preview.error || faults.size > 0) ? (
             <MailFrame mail={made.mail} slug={slug} parameters={made.parameters} isStale={preview.error !== null} />
           ) : preview.error ? (
