@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { ProcessRoles } from "../../domain.ts";
 import { issueSignInLink } from "../../infrastructure/access/service.ts";
+import { standsIn } from "../../infrastructure/sandbox/service.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { refuseWhileFilling } from "../demo/history.ts";
 import { type LivingDemo, startDemo } from "../demo/living.ts";
@@ -119,6 +120,7 @@ function whereToLook(
   const { ctx, url } = house;
   const rows: string[][] = [];
   if (url) rows.push(["API", `${url}/api/1`], ["Reference", `${url}/docs`], ["Health", `${url}/readyz`]);
+  if (url && standsIn(ctx.config)) rows.push(["Inbox", `${url}/sandbox, what simulated providers were given`]);
   if (house.roles.worker) rows.push(["Jobs", `${ctx.jobs.runners.size} runners; ${carillon} jobs list`]);
   rows.push(["Redis", `${house.redis.version}, ${house.redis.description}`]);
   rows.push(["SQL", house.database.description]);
