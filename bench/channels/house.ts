@@ -56,7 +56,9 @@ export async function openBenchHouse(kind: WorkerKind, workers: number): Promise
   const { commands, topology } = outer;
   const length = async (key: string) => {
     const name = topology.key(key as never);
-    return (await commands.type(name)) === "zset" ? commands.zcard(name) : commands.llen(name);
+    const type = await commands.type(name);
+    if (type === "none") return 0;
+    return type === "zset" ? commands.zcard(name) : commands.llen(name);
   };
   const sum = (of: (hand: Hand) => number) => crew.reduce((total, hand) => total + of(hand), 0);
   const end = async () => {

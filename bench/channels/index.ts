@@ -16,7 +16,7 @@ const PARTS: Readonly<Record<string, (size: Size) => Promise<readonly ChannelRow
   rendering: measureRendering,
   codes: measureCodes,
   webhooks: measureWebhooks,
-  peer: (size) => measureAgainstPeer({ ...size, messages: Math.ceil(size.messages / 4) }),
+  peer: (size) => measureAgainstPeer({ ...size, messages: Math.ceil(size.messages / 2) }),
 };
 
 const NOTES = [

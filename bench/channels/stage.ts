@@ -1,3 +1,4 @@
+import { processorTime } from "../furnish.ts";
 import { median, type Row } from "../kit.ts";
 import { type BenchHouse, expectEachOnce, expectSentOnce, openBenchHouse, until } from "./house.ts";
 import type { WorkerKind } from "./worker.ts";
@@ -50,8 +51,8 @@ interface Measured {
   readonly rates: Readonly<Record<string, number>>;
   readonly redisCalls: number;
   readonly sqlQueries: number;
-  /** Microseconds of the workers' processor time a message. */
-  readonly processor: number;
+  /** Microseconds of processor time a message: of the workers, of Redis, and of the process that holds the SQL engine. */
+  readonly processor: { readonly workers: number; readonly redis: number; readonly sql: number };
 }
 
 /** Fills the queue, then lets the workers begin: the time runs from there until the last callback has been called. */
@@ -75,7 +76,9 @@ export async function measureChannel(plan: ChannelPlan, size: Size): Promise<Cha
     ...Object.keys(rounds[0]!.rates).map((stretch) =>
       row(stretch, plan.unit, ({ rates }) => rates[stretch]!, plan.goals[stretch]),
     ),
-    row("workers' processor time a message", "us", ({ processor }) => processor),
+    row("processor time of the workers a message", "us", ({ processor }) => processor.workers),
+    row("processor time of Redis a message", "us", ({ processor }) => processor.redis),
+    row("processor time of the SQL engine a message", "us", ({ processor }) => processor.sql),
     row("Redis calls a message", "calls", ({ redisCalls }) => redisCalls, 0.2),
     row("SQL queries a message", "queries", ({ sqlQueries }) => sqlQueries, 0.05),
   ];
@@ -87,12 +90,13 @@ async function measureRound(plan: ChannelPlan, house: BenchHouse, count: number)
   const filled = await seconds(async () => {
     uids = await plan.fill(house, count);
   });
-  const before = await scriptsServed(house);
+  const before = { scripts: await scriptsServed(house), redis: await redisTime(house), sql: processorTime() };
   let end!: Awaited<ReturnType<BenchHouse["work"]>>;
   const taken = await plan.run(house, count, async () => {
     end = await house.work();
   });
-  const served = (await scriptsServed(house)) - before;
+  const [redis, sql] = [(await redisTime(house)) - before.redis, processorTime() - before.sql];
+  const served = (await scriptsServed(house)) - before.scripts;
   const { spent, sent, heard } = await end();
   expectSentOnce(sent, count, plan.name);
   expectEachOnce(heard.map(plan.uidIn), uids, plan.name);
@@ -102,7 +106,11 @@ async function measureRound(plan: ChannelPlan, house: BenchHouse, count: number)
     rates: Object.fromEntries(Object.entries(taken).map(([name, time]) => [name, count / time])),
     redisCalls: spent.redis / count,
     sqlQueries: spent.sql / count,
-    processor: (spent.processor * 1e6) / count,
+    processor: {
+      workers: (spent.processor * 1e6) / count,
+      redis: (redis * 1e6) / count,
+      sql: (sql * 1e6) / count,
+    },
   };
 }
 
@@ -110,6 +118,13 @@ async function measureRound(plan: ChannelPlan, house: BenchHouse, count: number)
 async function scriptsServed({ outside }: BenchHouse): Promise<number> {
   const statistics = await outside.redis.commands.info("commandstats");
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(statistics)?.[1] ?? 0);
+}
+
+/** Seconds of processor time that Redis has used. */
+async function redisTime({ outside }: BenchHouse): Promise<number> {
+  const usage = await outside.redis.commands.info("cpu");
+  const of = (kind: string) => Number(new RegExp(`^used_cpu_${kind}:([0-9.]+)`, "m").exec(usage)?.[1] ?? 0);
+  return of("sys") + of("user");
 }
 
 /** The whole way in one stretch. */
