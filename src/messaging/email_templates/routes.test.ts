@@ -90,7 +90,10 @@ test("a preview takes its parameters from the address too, so that a page can fr
   expect(page.body).toContain("Hello &lt;script&gt;");
   expect(page.headers["content-security-policy"]).toContain("frame-ancestors 'self'");
   expect(page.headers["x-frame-options"]).toBe("SAMEORIGIN");
-  expect((await of({ name: "Ada" })).json()).toMatchObject({ type: "invalid_parameters", detail: [{ path: "message" }] });
+  expect((await of({ name: "Ada" })).json()).toMatchObject({
+    type: "invalid_parameters",
+    detail: [{ path: "message" }],
+  });
   for (const broken of ["{", "[]", "7"])
     expect((await get(`/sample/preview?parameters=${broken}`)).statusCode).toBe(422);
 });
