@@ -41,7 +41,8 @@ export function Editor({ point, initial }: EditorProps) {
   });
   const remove = useChange("delete", "/api/1/admin/touch_points/{uid}", {
     done: `${saved.slug} is removed`,
-    refreshes: REFRESHES,
+    // Not what is shown here: it is gone, and asking for it again would only fail.
+    refreshes: ["/api/1/admin/touch_points/search"],
     onDone: () => void navigate({ to: "/touch-points" }),
   });
   const submit = () => {

@@ -24,7 +24,7 @@ export function Page() {
   const { cursor, pager, reset } = useKeyPages<string>();
   // A search is a POST, so that its words stand in no address; it changes nothing, and is read like a page.
   const points = useQuery({
-    queryKey: ["/api/1/admin/touch_points", "search", contains, cursor],
+    queryKey: ["/api/1/admin/touch_points/search", contains, cursor],
     queryFn: ({ signal }) =>
       carillon.post("/api/1/admin/touch_points/search", {
         body: { contains, limit: 25, ...(cursor === undefined ? {} : { after: cursor }) },
