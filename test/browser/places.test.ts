@@ -21,14 +21,15 @@ afterAll(() => stage?.close());
 test.each(PLACES)(
   "the page $path has no faults, barriers or sideways scroll on desks and phones",
   async (place) => {
-    for (const { page, open, takeFaults } of [desk, phone]) {
+    const lookAt = async ({ page, open, takeFaults }: Visit) => {
       await open(place.path);
       await page.getByRole("heading", { level: 1, name: place.title, exact: true }).waitFor();
       expect(await page.title()).toBe(`${place.title} · Carillon`);
       expect(await scrollsSideways(page)).toBe(false);
       expect(await barriers(page)).toEqual([]);
       expect(takeFaults()).toEqual([]);
-    }
+    };
+    await Promise.all([desk, phone].map(lookAt));
   },
   90_000,
 );
