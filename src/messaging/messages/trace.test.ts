@@ -134,6 +134,35 @@ describe("a message is found", () => {
   });
 });
 
+test("a report that came before it was noted that the provider took the message is told after that", async () => {
+  const note = (uid: string, ...steps: (readonly [string, number])[]) =>
+    noteSteps(
+      house.ctx,
+      steps.map(([step, at]) => ({ channel: "email", uid, step, at })),
+    );
+  const told = async (uid: string) =>
+    (await traceMessage(house.ctx, uid))?.steps.map(({ step, at, lasted }) => [step, at, lasted]);
+  note("early", ["queued", 100], ["delivered", 102], ["accepted", 103], ["complained", 110]);
+  note("usual", ["queued", 100], ["accepted", 101], ["delivered", 102]);
+  note("unknown", ["queued", 100], ["bounced", 102]);
+  await notesSettled(house.ctx);
+  expect(await told("early")).toEqual([
+    ["queued", 100, 2],
+    ["accepted", 102, 0],
+    ["delivered", 102, 8],
+    ["complained", 110, null],
+  ]);
+  expect(await told("usual")).toEqual([
+    ["queued", 100, 1],
+    ["accepted", 101, 1],
+    ["delivered", 102, null],
+  ]);
+  expect(await told("unknown")).toEqual([
+    ["queued", 100, 2],
+    ["bounced", 102, null],
+  ]);
+});
+
 describe("the routes for messages", () => {
   test("tell an administrator where a message is and what happened to it, and nobody else", async () => {
     const { ctx, admin } = house;

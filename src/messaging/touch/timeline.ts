@@ -64,6 +64,8 @@ const STATES: ReadonlySet<string> = new Set([
   "improper",
 ]);
 
+const ENDS: ReadonlySet<string> = new Set(["delivered", "failed"]);
+
 /** Everything that is known of one touch, in the order in which it happened. */
 export async function timelineOf(ctx: Context, uid: string): Promise<Timeline> {
   const { commands, topology } = ctx.redis;
@@ -98,7 +100,9 @@ export async function timelineOf(ctx: Context, uid: string): Promise<Timeline> {
       provider: null,
       detail: null,
     });
-  moments.sort((one, other) => one.at - other.at);
+  // At one time a message ends before its touch does.
+  const rank = ({ message_uid, step }: Moment) => Number(message_uid === null && ENDS.has(step));
+  moments.sort((one, other) => one.at - other.at || rank(one) - rank(other));
   const state = own.findLast(({ step }) => STATES.has(step))?.step ?? "dispatched";
   return { uid, subject, arrivals, codes, state, pending: score !== null, moments };
 }
