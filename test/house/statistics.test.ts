@@ -119,6 +119,48 @@ const FAMILIES: Readonly<
     path: "/email/partial_email_webhook_stats",
     events: WEBHOOKS,
   },
+  touch_send: {
+    table: "touch_send_stats",
+    held: 2,
+    channel: "touch_send",
+    cache: "daily_touch_send",
+    path: "/touch/daily_touch_send",
+    events: "queued attempted* reachable* unreachable* stale",
+  },
+  touch_stale: {
+    table: "touch_stale_stats",
+    held: 2,
+    channel: "touch_stale",
+    cache: "daily_touch_stale",
+    path: "/touch/daily_touch_stale",
+    events: "stale",
+  },
+  touch_links: {
+    table: "touch_link_stats",
+    held: 2,
+    channel: "touch_links",
+    cache: "daily_touch_links",
+    path: "/touch/daily_touch_link_stats",
+    events:
+      "created persist_queue_attempts persist_queue_failed* persists_queued* persisted* persisted_in_failed_batch persists_failed* click_attempts clicks_buffered* clicks_direct_to_db* clicks_delayed* clicks_failed* persisted_clicks* persisted_clicks_in_failed_batch persist_click_failed delayed_clicks_attempted delayed_clicks_persisted* delayed_clicks_delayed delayed_clicks_failed* abandons_attempted abandoned* abandon_failed* leaked* robots*",
+  },
+  daily_reminders: {
+    table: "daily_reminder_stats",
+    held: 3,
+    channel: "daily_reminders",
+    cache: "daily_reminders",
+    path: "/daily_reminders/daily_reminders",
+    events:
+      "attempted overdue skipped_assigning_time* time_assigned* sends_attempted sends_lost skipped_sending* links sent*",
+  },
+  daily_reminder_registrations: {
+    table: "daily_reminder_registration_stats",
+    held: 2,
+    channel: "daily_reminder_registrations",
+    cache: "daily_reminder_registrations",
+    path: "/daily_reminders/daily_reminder_registrations",
+    events: "subscribed* unsubscribed*",
+  },
   contact_methods: {
     table: "contact_method_stats",
     held: 2,
