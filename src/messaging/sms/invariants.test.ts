@@ -116,6 +116,20 @@ test("the audit of texts finds purgatories beyond a batch, and counts that do no
   expect(await broken()).toEqual(["sms:purgatories_are_batches", "sms:counts_add_up"]);
 });
 
+test("the audit of texts finds what a finished run left in a purgatory, and not what a run holds that works or died", async () => {
+  const { commands } = house.ctx.redis;
+  await house.run(send);
+  await commands.rpush(keys.sendPurgatory(), JSON.stringify(smsEntries(house.ctx, [text])[0]));
+  expect(await broken()).toEqual(["sms:purgatories_are_held"]);
+  await commands.set(keys.sendLock(), "held");
+  expect(await broken()).toEqual([]);
+  await commands.del(keys.sendLock());
+  await commands.hset(keys.sendReport(), "started_at", house.base.clock.now() + 1);
+  expect(await broken()).toEqual([]);
+  await house.run(send);
+  expect(await broken()).toEqual([]);
+});
+
 test("a day whose sums of sending do not add up is stored as it is, and somebody hears of it", async () => {
   const calendar = calendarOf(house.ctx);
   const today = calendar.unixDate(house.base.clock.now());

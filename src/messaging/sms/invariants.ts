@@ -7,6 +7,7 @@ import {
 } from "../../kernel/keyspace/index.ts";
 import { brokenOnOpenDays } from "../../mechanisms/dated-counters/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
+import { leftInPurgatories } from "../../mechanisms/run-report/index.ts";
 import { smsCategory } from "../../providers/sms.ts";
 import { type PendingSms, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
@@ -126,7 +127,11 @@ async function textsInTwoPlaces(ctx: InvariantContext): Promise<Faults> {
   return twice;
 }
 
-const PURGATORIES = [keys.sendPurgatory(), keys.recoveryPurgatory(), keys.eventPurgatory()];
+const PURGATORIES = [
+  { purgatory: keys.sendPurgatory(), lock: keys.sendLock(), report: keys.sendReport },
+  { purgatory: keys.recoveryPurgatory(), lock: keys.recoveryLock(), report: keys.recoveryReport },
+  { purgatory: keys.eventPurgatory(), lock: keys.reconciliationLock(), report: keys.reconciliationReport },
+];
 
 export const invariants: readonly Invariant[] = [
   {
@@ -143,9 +148,16 @@ export const invariants: readonly Invariant[] = [
     name: "sms:purgatories_are_batches",
     doc: `A purgatory of texts, questions or news holds one batch at most, ${MAX_ITEMS_PER_CALL} items.`,
     async check({ redis: { commands, topology } }) {
-      const sizes = await Promise.all(PURGATORIES.map((key) => commands.llen(topology.key(key))));
-      return PURGATORIES.flatMap((key, at) => (sizes[at]! > MAX_ITEMS_PER_CALL ? [`${key} holds ${sizes[at]}`] : []));
+      const sizes = await Promise.all(PURGATORIES.map(({ purgatory }) => commands.llen(topology.key(purgatory))));
+      return PURGATORIES.flatMap(({ purgatory }, at) =>
+        sizes[at]! > MAX_ITEMS_PER_CALL ? [`${purgatory} holds ${sizes[at]}`] : [],
+      );
     },
+  },
+  {
+    name: "sms:purgatories_are_held",
+    doc: "What a run of sending texts, of asking about them or of working news in took, it finished, unless it was stopped or died.",
+    check: seenTwice((ctx) => leftInPurgatories(ctx, PURGATORIES)),
   },
   {
     name: "sms:counts_add_up",
