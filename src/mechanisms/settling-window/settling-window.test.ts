@@ -80,6 +80,128 @@ test("answers that come while a settle call is under way are settled together, a
   expect(groups).toEqual([1, 5]);
 });
 
+test("while others wait half a window is settled, so that the next ones are with the provider before it is done", async () => {
+  const seen: string[] = [];
+  await sendThroughWindow<number, true>(
+    { clock: new VirtualClock() },
+    {
+      items: numbers(12),
+      window: 4,
+      groupSize: 1,
+      send: async ([item]) => {
+        seen.push(`send ${item}`);
+        return [true];
+      },
+      settle: async (pairs) => {
+        seen.push(`settle ${pairs.map(({ item }) => item)}`);
+        await turn();
+        seen.push("settled");
+      },
+    },
+  );
+  // The first answer goes alone; afterwards two are sent while two others are being settled.
+  const second = seen.indexOf("settle 1,2");
+  expect(seen.slice(second, second + 5)).toEqual(["settle 1,2", "send 4", "settled", "settle 3,4", "send 5"]);
+});
+
+test("a refill brings everything once and in order, one call at a time, whatever provider, settling and queue take", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 8 }),
+      fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 8 }),
+      fc.integer({ min: 0, max: 12 }),
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 10 }),
+      async (window, sizes, below, delays) => {
+        let [at, next, page, fetching, unsettled] = [0, 3, 0, false, 3];
+        const wait = async () => {
+          for (let left = delays[at++ % delays.length]!; left > 0; left--) await turn();
+        };
+        const [sent, settled]: [number[], number[]] = [[], []];
+        const { unsent } = await sendThroughWindow<number, number>(
+          { clock: new VirtualClock() },
+          {
+            items: numbers(3),
+            window,
+            groupSize: 1,
+            async send(group) {
+              sent.push(...group);
+              await wait();
+              return group;
+            },
+            async settle(pairs) {
+              await wait();
+              unsettled -= pairs.length;
+              settled.push(...pairs.map(({ item }) => item));
+            },
+            refill: {
+              below,
+              async fetch() {
+                expect(fetching).toBe(false);
+                expect(page).toBeLessThanOrEqual(sizes.length);
+                expect(unsettled).toBeLessThanOrEqual(below);
+                fetching = true;
+                await wait();
+                fetching = false;
+                if (page === sizes.length) {
+                  page += 1;
+                  return "none";
+                }
+                const more = numbers(sizes[page++]!).map((each) => next + each);
+                next += more.length;
+                unsettled += more.length;
+                return more;
+              },
+            },
+          },
+        );
+        expect(unsent).toEqual([]);
+        expect(sent).toEqual(numbers(next));
+        expect(settled.toSorted((one, other) => one - other)).toEqual(numbers(next));
+        expect(next).toBe(3 + sizes.reduce((sum, size) => sum + size, 0));
+      },
+    ),
+    { numRuns: 80 },
+  );
+});
+
+test("a refill that is under way at a stop is awaited, and what it brought comes back unsent", async () => {
+  let arrive = (_items: readonly number[]) => {};
+  let stopped = false;
+  const running = sendThroughWindow<number, number>(
+    { clock: new VirtualClock() },
+    {
+      items: [0, 1],
+      window: 2,
+      groupSize: 1,
+      send: async (group) => group,
+      settle: async () => {},
+      stop: () => stopped,
+      refill: { below: 1, fetch: () => new Promise((resolve) => (arrive = resolve)) },
+    },
+  );
+  await turn();
+  stopped = true;
+  arrive([2, 3]);
+  expect(await running).toEqual({ unsent: [2, 3] });
+});
+
+test("a refill that fails ends the passage with its error, after what was answered is settled", async () => {
+  const settled: number[] = [];
+  const passage = sendThroughWindow<number, number>(
+    { clock: new VirtualClock() },
+    {
+      items: [0, 1],
+      window: 2,
+      groupSize: 1,
+      send: async (group) => group,
+      settle: async (pairs) => void settled.push(...pairs.map(({ item }) => item)),
+      refill: { below: 2, fetch: () => Promise.reject(new Error("the lock is lost")) },
+    },
+  );
+  await expect(passage).rejects.toThrow("the lock is lost");
+  expect(settled).toEqual([0, 1]);
+});
+
 test("after a stop nothing more is handed out, what was out is settled, and the rest comes back in order", async () => {
   const settled: number[] = [];
   let sent = 0;

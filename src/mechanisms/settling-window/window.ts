@@ -26,6 +26,15 @@ export interface WindowPlan<Item, Answer> {
   stop?(): boolean;
   /** Asked before each group: items that came meanwhile and are in a hurry. They go before all others that wait. */
   ahead?(): readonly Item[];
+  /** Brings more while the last ones are being settled, so that nobody waits for the next batch. */
+  readonly refill?: Refill<Item>;
+}
+
+export interface Refill<Item> {
+  /** Asked when no more than so many items wait or are unsettled. */
+  readonly below: number;
+  /** Never called while an earlier call is under way, and never again after it answered that there are none. */
+  fetch(): Promise<readonly Item[] | "none">;
 }
 
 /**
@@ -37,6 +46,8 @@ export interface WindowPlan<Item, Answer> {
  * leaves everything else there, so at most `window` items, those between `send` and `settle`, can reach the provider
  * twice. Answers wait for nothing but the settle call before them: they are settled together as soon as it has returned,
  * so a slow Redis makes larger groups instead of a longer queue.
+ *
+ * While others wait, at most half a window is settled at a time: the other half can be with the provider meanwhile.
  *
  * When `settle` throws, nothing more is sent or settled, the requests under way are awaited, and the error is thrown. When
  * `send` throws, its group stays unsettled and nothing more is sent, but other answers are settled first, since their
@@ -54,8 +65,11 @@ class Passage<Item, Answer> {
   readonly #plan: WindowPlan<Item, Answer>;
   readonly #pace: Pace | undefined;
   readonly #resting = new AbortController();
+  readonly #ahead: Item[] = [];
+  #items: readonly Item[];
   #next = 0;
-  #ahead: Item[] = [];
+  #fetching = false;
+  #dry: boolean;
   #unsettled = 0;
   #requests = 0;
   #answered: Pair<Item, Answer>[] = [];
@@ -69,28 +83,35 @@ class Passage<Item, Answer> {
     if (plan.window < 1 || plan.groupSize < 1) throw new RangeError("a window and its groups hold at least one item");
     this.#ctx = ctx;
     this.#plan = plan;
+    this.#items = plan.items;
+    this.#dry = plan.refill === undefined;
     this.#pace = typeof plan.perSecond === "number" ? new Pace(ctx.clock, plan.perSecond) : plan.perSecond;
   }
 
   async run(): Promise<{ readonly unsent: readonly Item[] }> {
     for (;;) {
       const size = this.#nextSize();
+      this.#refill();
       if (size > 0) {
         const wait = this.#pace?.wait(size) ?? 0;
         if (wait > 0) await this.#ctx.clock.sleep(wait, this.#resting.signal);
         else this.#handOut(size);
-      } else if (this.#requests > 0 || this.#settling) await this.#change();
+      } else if (this.#requests > 0 || this.#settling || this.#fetching) await this.#change();
       else if (this.#failure) throw this.#failure.error;
-      else return { unsent: [...this.#ahead, ...this.#plan.items.slice(this.#next)] };
+      else return { unsent: [...this.#ahead, ...this.#items.slice(this.#next)] };
     }
+  }
+
+  get #waiting(): number {
+    return this.#ahead.length + this.#items.length - this.#next;
   }
 
   /** How many items may go now: a whole group, or the rest; nothing while the window has no room for it. */
   #nextSize(): number {
-    const { items, groupSize, window } = this.#plan;
+    const { groupSize, window } = this.#plan;
     const hurried = this.#plan.ahead?.() ?? [];
     if (hurried.length > 0) this.#ahead.push(...hurried);
-    const waiting = this.#ahead.length > 0 ? this.#ahead.length : items.length - this.#next;
+    const waiting = this.#ahead.length > 0 ? this.#ahead.length : this.#items.length - this.#next;
     const size = Math.min(groupSize, window, waiting);
     if (size === 0 || this.#stopped || this.#unsettled + size > window) return 0;
     this.#stopped = this.#failure !== undefined || (this.#plan.stop?.() ?? false);
@@ -100,7 +121,32 @@ class Passage<Item, Answer> {
   #take(size: number): readonly Item[] {
     if (this.#ahead.length > 0) return this.#ahead.splice(0, size);
     this.#next += size;
-    return this.#plan.items.slice(this.#next - size, this.#next);
+    return this.#items.slice(this.#next - size, this.#next);
+  }
+
+  #refill(): void {
+    if (this.#dry || this.#fetching || this.#stopped || this.#failure) return;
+    const { below, fetch } = this.#plan.refill!;
+    if (this.#unsettled + this.#waiting > below) return;
+    this.#fetching = true;
+    void this.#fetch(fetch).finally(() => {
+      this.#fetching = false;
+      this.#wake();
+    });
+  }
+
+  async #fetch(fetch: Refill<Item>["fetch"]): Promise<void> {
+    try {
+      const more = await fetch();
+      if (more === "none") {
+        this.#dry = true;
+        return;
+      }
+      this.#items = [...this.#items.slice(this.#next), ...more];
+      this.#next = 0;
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   #handOut(size: number): void {
@@ -129,11 +175,17 @@ class Passage<Item, Answer> {
   #settleAnswered(): void {
     if (this.#settling || this.#settleFailed || this.#answered.length === 0) return;
     this.#settling = true;
-    void this.#settle(this.#answered.splice(0, MAX_PAIRS_PER_SETTLE)).finally(() => {
+    void this.#settle(this.#answered.splice(0, this.#mostSettled())).finally(() => {
       this.#settling = false;
       this.#settleAnswered();
       this.#wake();
     });
+  }
+
+  #mostSettled(): number {
+    const { window, groupSize } = this.#plan;
+    const half = this.#waiting > 0 ? Math.max(groupSize, Math.ceil(window / 2)) : window;
+    return Math.min(MAX_PAIRS_PER_SETTLE, half);
   }
 
   async #settle(pairs: readonly Pair<Item, Answer>[]): Promise<void> {

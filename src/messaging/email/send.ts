@@ -1,7 +1,13 @@
 import type { JobContext } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
 import { type Fenced, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
-import { type Claim, type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import {
+  type Claim,
+  type Entry,
+  MAX_ITEMS_PER_CALL,
+  runBatches,
+  type StopReason,
+} from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import type { EmailMessage, EmailOutcome } from "../../providers/email.ts";
@@ -30,6 +36,15 @@ const LOOK_EVERY = 0.05;
 type Answer = Carried<EmailOutcome> | Unwritten | "held";
 type Suppressed = SuppressedAmong["emails"] extends ReadonlyMap<string, infer Held> ? Map<string, Held> : never;
 
+/** Mails on their way through the window. */
+interface Passage {
+  /** Those that this run holds and has not settled, in order. */
+  readonly held: Set<Entry<Attempt>>;
+  readonly suppressed: Suppressed;
+}
+
+const NOTHING: readonly never[] = [];
+
 /** Sends what waits. Answers why it stopped. */
 export async function sendMails(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<SendCount>(ctx, keys.sendReport);
@@ -46,9 +61,10 @@ export async function sendMails(ctx: JobContext, lock: Lock): Promise<StopReason
 }
 
 /**
- * One run of the send job. It takes a batch, urgent mails while there are any, and sends it through a window. While other
- * mails are being sent it looks at the urgent lane again and again: what came meanwhile joins the same purgatory and takes
- * the next place in the window, so that a campaign delays a sign-in code by a few mails and not by a batch.
+ * One run of the send job. It takes a batch, urgent mails while there are any, and sends it through a window; ordinary ones
+ * are followed by the next while the last are still being settled. Meanwhile it looks at the urgent lane again and again:
+ * what came joins the same purgatory and takes the next place in the window, so that a campaign delays a sign-in code by a
+ * few mails and not by a batch.
  *
  * A run ends early for a reason that stands in `#ended`; what it had taken and not sent then returns to its lanes. A run
  * that lost its lock touches nothing any more: all that it held is the next holder's.
@@ -69,7 +85,8 @@ class SendRun {
   #lane: Lane = "urgent";
   #ended: StopReason | undefined;
   /** Urgent mails that came while others were being sent, in order. */
-  #hurried: Entry<Attempt>[] = [];
+  readonly #hurried: Entry<Attempt>[] = [];
+  #claiming: Promise<unknown> = Promise.resolve();
   #watchFailed: { readonly error: unknown } | undefined;
 
   constructor(ctx: JobContext, lock: Lock, pace: Pace, listsPaused: boolean) {
@@ -88,88 +105,73 @@ class SendRun {
     // A dead run may have left mails of both lanes.
     this.#lane = urgent.ok && urgent.size > 0 && !urgent.recovered ? "urgent" : "ordinary";
     if (!urgent.ok || urgent.size > 0) return urgent;
-    return lanes.ordinary.claimBatch(this.#ctx, fence, first, size - urgentRoom(size));
+    return lanes.ordinary.claimBatch(this.#ctx, fence, first, this.#mostOrdinary);
+  }
+
+  get #mostOrdinary(): number {
+    const size = this.#ctx.config.get(settings.claimSize);
+    return size - urgentRoom(size);
   }
 
   async handle(batch: Claim): Promise<StopReason | undefined> {
     const ctx = this.#ctx;
     const entries = await lanes[this.#lane].read(ctx, 0, batch.size);
     const mixed = batch.recovered ? entries.toSorted((one, other) => rankOf(one) - rankOf(other)) : entries;
-    const left = new Set<Entry<Attempt>>();
-    const going = this.#listsPaused ? await withoutLists(ctx, this.#lock.fence, mixed) : mixed;
-    const taken = await this.#send(going, left);
+    const left = await this.#send(await this.#withoutPaused(mixed));
     if (this.#watchFailed) throw this.#watchFailed.error;
     if (this.#lock.signal.aborted) throw lockErrors.lock_lost();
     // Only now: requests that were under way had to end with the client that they began with.
     if (this.#ended === "credentials") await ctx.providers.email.reset();
-    if (left.size > 0) {
+    if (left.length > 0) {
       this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
-      await unreserveMails(
-        ctx,
-        this.#lock.fence,
-        taken.filter((entry) => left.has(entry)),
-      );
+      await unreserveMails(ctx, this.#lock.fence, left);
     }
     return this.#ended;
   }
 
-  /** Sends these, and urgent ones that come meanwhile. Notes in `left` what was not sent; answers with all it had. */
-  async #send(entries: readonly Entry<Attempt>[], left: Set<Entry<Attempt>>): Promise<readonly Entry<Attempt>[]> {
-    const all: Entry<Attempt>[] = [];
-    const suppressed: Suppressed = new Map();
-    if (!(await this.#take(entries, all, suppressed, left))) return all;
-    const over = new AbortController();
-    const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, all, suppressed, left);
-    try {
-      await this.#pass(entries, suppressed, left);
-    } finally {
-      over.abort();
-      await watching;
+  /** Sends these, others of their lane that follow, and urgent ones that come meanwhile. Answers with what was not sent. */
+  async #send(entries: readonly Entry<Attempt>[]): Promise<readonly Entry<Attempt>[]> {
+    const passage: Passage = { held: new Set(), suppressed: new Map() };
+    if (await this.#take(entries, passage)) {
+      const over = new AbortController();
+      const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, passage);
+      try {
+        await this.#pass(entries, passage);
+      } finally {
+        over.abort();
+        await watching;
+      }
+      // Those that came at the very end.
+      if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), passage);
     }
-    // Those that came at the very end.
-    if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), suppressed, left);
-    return all;
+    return [...passage.held];
   }
 
   /**
    * Takes mails into the passage. Who is suppressed is asked at the last moment, so that whoever left is heard for queued
    * mails too; without an answer nothing is sent.
    */
-  async #take(
-    entries: readonly Entry<Attempt>[],
-    all: Entry<Attempt>[],
-    suppressed: Suppressed,
-    left: Set<Entry<Attempt>>,
-  ): Promise<boolean> {
-    all.push(...entries);
+  async #take(entries: readonly Entry<Attempt>[], { held, suppressed }: Passage): Promise<boolean> {
+    for (const entry of entries) held.add(entry);
     try {
       const emails = [...new Set(entries.map(({ value }) => value.email))];
-      for (const [email, held] of (await suppressedAmong(this.#ctx, { emails })).emails) suppressed.set(email, held);
+      for (const [email, why] of (await suppressedAmong(this.#ctx, { emails })).emails) suppressed.set(email, why);
       return true;
     } catch (error) {
       this.#ctx.alerts.error(error, "mails wait: nobody can say which addresses are suppressed");
       this.#ended ??= "time_exhausted";
-      for (const entry of entries) left.add(entry);
       return false;
     }
   }
 
   /** Fetches urgent mails while others are being sent. */
-  async #watch(
-    over: AbortSignal,
-    all: Entry<Attempt>[],
-    suppressed: Suppressed,
-    left: Set<Entry<Attempt>>,
-  ): Promise<void> {
+  async #watch(over: AbortSignal, passage: Passage): Promise<void> {
     const ctx = this.#ctx;
-    const size = ctx.config.get(settings.claimSize);
     try {
       while ((await ctx.clock.sleep(LOOK_EVERY, over)) && !this.#stopping()) {
-        const { moved } = unlessFenced(await lanes.urgent.claimMore(ctx, this.#lock.fence, size, size));
-        if (moved === 0) continue;
-        // From the end: what stands before is being settled at the same time.
-        const entries = await lanes.urgent.read(ctx, -moved, moved);
-        if (!(await this.#take(entries, all, suppressed, left))) return;
+        const entries = await this.#more("urgent", ctx.config.get(settings.claimSize));
+        if (entries === "none") continue;
+        if (!(await this.#take(entries, passage))) return;
         this.#hurried.push(...entries);
       }
     } catch (error) {
@@ -177,9 +179,34 @@ class SendRun {
     }
   }
 
-  async #pass(entries: readonly Entry<Attempt>[], suppressed: Suppressed, left: Set<Entry<Attempt>>): Promise<void> {
+  /** The mails that follow those of a passage. */
+  async #following(passage: Passage): Promise<readonly Entry<Attempt>[] | "none"> {
+    const entries = await this.#more("ordinary", this.#mostOrdinary);
+    if (entries === "none") return "none";
+    const going = await this.#withoutPaused(entries);
+    return (await this.#take(going, passage)) ? going : "none";
+  }
+
+  /** Fills the purgatory up from a lane; one call after the other, because each reads what it added from the end. */
+  #more(lane: Lane, limit: number): Promise<readonly Entry<Attempt>[] | "none"> {
+    const fetch = async () => {
+      const most = Math.min(limit, MAX_ITEMS_PER_CALL);
+      const { moved } = unlessFenced(await lanes[lane].claimMore(this.#ctx, this.#lock.fence, most, limit));
+      return moved === 0 ? "none" : lanes[lane].read(this.#ctx, -moved, moved);
+    };
+    const fetched = this.#claiming.then(fetch);
+    this.#claiming = fetched.catch(() => {});
+    return fetched;
+  }
+
+  async #withoutPaused(entries: readonly Entry<Attempt>[]): Promise<readonly Entry<Attempt>[]> {
+    return this.#listsPaused ? withoutLists(this.#ctx, this.#lock.fence, entries) : entries;
+  }
+
+  async #pass(entries: readonly Entry<Attempt>[], passage: Passage): Promise<void> {
     const ctx = this.#ctx;
-    const { unsent } = await sendThroughWindow<Entry<Attempt>, Answer>(ctx, {
+    const { held, suppressed } = passage;
+    await sendThroughWindow<Entry<Attempt>, Answer>(ctx, {
       items: entries,
       window: ctx.config.get(settings.window),
       groupSize: 1,
@@ -190,13 +217,12 @@ class SendRun {
       },
       settle: async (pairs) => {
         const sent: Sent[] = [];
-        for (const { item, answer } of pairs)
-          if (answer === "held") left.add(item);
-          else sent.push({ entry: item, outcome: answer });
+        for (const { item, answer } of pairs) if (answer !== "held") sent.push({ entry: item, outcome: answer });
         for (const count of await settleSent(ctx, sent)) this.counts[count] += 1;
         // Their receipts are in the queue already.
         if (sent.some(({ outcome }) => outcome.ok && !outcome.hasReceipts))
           nudgeByName(ctx, "runners.emails.receipt_reconciliation");
+        for (const { entry } of sent) held.delete(entry);
         await this.#suppressUnreachable(sent);
         await tellAccepted(
           ctx,
@@ -204,9 +230,12 @@ class SendRun {
         );
       },
       stop: () => this.#stopping(),
-      ahead: () => (this.#hurried.length > 0 ? this.#hurried.splice(0) : []),
+      ahead: () => (this.#hurried.length > 0 ? this.#hurried.splice(0) : NOTHING),
+      refill:
+        this.#lane === "urgent"
+          ? undefined
+          : { below: Math.floor(this.#mostOrdinary / 2), fetch: () => this.#following(passage) },
     });
-    for (const entry of unsent) left.add(entry);
   }
 
   #stopping(): boolean {
