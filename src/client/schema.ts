@@ -491,6 +491,8 @@ export interface Routes {
           length: number | null;
           /** Decoded; absent when it is withheld, too large or undecodable */
           value: unknown;
+          /** Of a zset: the score of each element of `value`; null for one that has left since */
+          scores?: (number | null)[];
           complete: boolean;
           /** Why there is no value */
           note?: string;

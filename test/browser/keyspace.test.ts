@@ -48,7 +48,9 @@ test("a key is found by a word of its meaning, explored, and shown with what it 
   await page.getByRole("textbox", { name: "Look into a key" }).fill("jobs:wrokers");
   await page.getByRole("button", { name: "Explore" }).click();
   await drawer.getByText("Nobody declared such a key").waitFor();
-  await drawer.getByRole("button", { name: "jobs:workers", exact: true }).waitFor();
+  await drawer.getByRole("button", { name: "jobs:workers", exact: true }).click();
+  const members = drawer.getByRole("table", { name: "Members with their scores" });
+  await members.getByRole("row").filter({ hasText: worker }).getByText("as a moment").waitFor();
   expect(takeFaults()).toEqual([]);
 });
 

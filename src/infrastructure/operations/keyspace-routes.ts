@@ -33,6 +33,10 @@ const Live = z.union([
     bytes: z.number(),
     length: z.number().nullable(),
     value: z.unknown().meta({ description: "Decoded; absent when it is withheld, too large or undecodable" }),
+    scores: z
+      .array(z.number().nullable())
+      .optional()
+      .meta({ description: "Of a zset: the score of each element of `value`; null for one that has left since" }),
     complete: z.boolean(),
     note: z.string().optional().meta({ description: "Why there is no value" }),
   }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { Catalogue } from "./catalogue.ts";
 import { integer, json, text } from "./codec.ts";
-import { channel, expires, list, string } from "./declare.ts";
+import { channel, expires, list, string, zset } from "./declare.ts";
 import { explain } from "./explain.ts";
 import { family } from "./family.ts";
 import { shownName } from "./secrecy.ts";
@@ -12,6 +12,7 @@ const keys = family("sms", {
   toSend: list("sms:to_send", json(z.object({ uid: z.string() })), { doc: "texts waiting to be sent" }),
   flag: string("sms:flag:{sid}", integer, { doc: "a flag", ttl: expires(600), origin: "carillon" }),
   code: string("sms:codes:{phone}", text, { doc: "codes", secret: true }),
+  later: zset("sms:later", text, { doc: "texts for later", score: "unix seconds" }),
   purge: channel("ps:sms:{topic}", text, { doc: "purges" }),
 });
 const catalogue = new Catalogue([{ name: "messages", keys: [keys] }]);
@@ -46,6 +47,12 @@ test("of a long collection only a few elements are shown", async () => {
   const found = await explain(catalogue, "sms:to_send", ctx);
   expect(found.known && found.live).toMatchObject({ length: 500, complete: false });
   expect(found.known && found.live?.exists && found.live.value).toHaveLength(10);
+});
+
+test("members of a sorted set are shown with their scores", async () => {
+  await ctx.redis.commands.zadd("sms:later", 20.5, "b", 10, "a");
+  const found = await explain(catalogue, "sms:later", ctx);
+  expect(found.known && found.live).toMatchObject({ value: ["a", "b"], scores: [10, 20.5], complete: true });
 });
 
 test("an absent key, a wrong type and an undecodable value are said plainly", async () => {

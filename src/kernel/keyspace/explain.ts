@@ -40,6 +40,8 @@ export type LiveValue =
       readonly length: number | null;
       /** Decoded: at most a few elements of a collection. Undefined when withheld, too large or undecodable. */
       readonly value: unknown;
+      /** Of a zset: the score of each element, null for one that has left since. */
+      readonly scores?: readonly (number | null)[];
       readonly complete: boolean;
       /** Why there is no value. */
       readonly note: string | undefined;
@@ -118,7 +120,10 @@ async function look(
   if (key.type !== entry.type) return without(`not decoded: it is a ${key.type}, declared as ${entry.type}`);
   if (key.sample === undefined) return without("too large to show");
   try {
-    return { ...outside, value: decodeElements(entry, key), complete: key.whole, note: undefined };
+    const found = { ...outside, value: decodeElements(entry, key), complete: key.whole, note: undefined };
+    if (key.type !== "zset") return found;
+    const scores = await commands.zmscore(key.name, ...(key.sample as readonly Buffer[]));
+    return { ...found, scores: scores.map((score) => (score === null ? null : Number(score))) };
   } catch (error) {
     return without(`undecodable: ${error instanceof Error ? error.message : String(error)}`);
   }

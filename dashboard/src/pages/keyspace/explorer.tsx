@@ -9,6 +9,7 @@ import {
   LoadingState,
   numberText,
   StateBadge,
+  Time,
 } from "../../parts/index.ts";
 
 type Explained = Answer<"get", "/api/1/admin/keys/explain">;
@@ -137,8 +138,58 @@ function Value({ live }: { readonly live: NonNullable<Known["live"]> }) {
       <Text size="sm" c="dimmed" mb="xs">
         {facts.filter((fact) => fact !== undefined).join(", ")}
       </Text>
-      {live.note === undefined ? <JsonView value={live.value} /> : <Text size="sm">{live.note}</Text>}
+      {live.note !== undefined ? (
+        <Text size="sm">{live.note}</Text>
+      ) : live.scores && Array.isArray(live.value) ? (
+        <Scored members={live.value} scores={live.scores} />
+      ) : (
+        <JsonView value={live.value} />
+      )}
     </div>
+  );
+}
+
+/** Scores between these are moments: from 2001 to 2096, in seconds. */
+const MOMENTS = [1e9, 4e9] as const;
+
+/** The members of a sorted set, the lowest first. */
+function Scored({
+  members,
+  scores,
+}: {
+  readonly members: readonly unknown[];
+  readonly scores: readonly (number | null)[];
+}) {
+  return (
+    <Table aria-label="Members with their scores" layout="fixed">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Member</Table.Th>
+          <Table.Th w="45%">Score</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {members.map((member, at) => {
+          const text = typeof member === "string" ? member : JSON.stringify(member);
+          const score = scores[at] ?? null;
+          return (
+            <Table.Tr key={text}>
+              <Table.Td>
+                <Code>{text}</Code>
+              </Table.Td>
+              <Table.Td>
+                {score ?? "left by now"}
+                {score !== null && score > MOMENTS[0] && score < MOMENTS[1] && (
+                  <Text size="xs" c="dimmed" component="div">
+                    as a moment <Time at={score} />
+                  </Text>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          );
+        })}
+      </Table.Tbody>
+    </Table>
   );
 }
 
