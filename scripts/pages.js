@@ -13,8 +13,8 @@ function sources() {
   return [
     ...filesUnder(join(dashboard, "src")),
     ...filesUnder(join(root, "src/client")).filter((file) => !file.endsWith(".test.ts")),
-    ...["admin.html", "sandbox.html", "package-lock.json", "tsconfig.json", "vite.config.ts"].map((name) =>
-      join(dashboard, name),
+    ...["admin.html", "sandbox.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"].map(
+      (name) => join(dashboard, name),
     ),
   ];
 }
@@ -37,15 +37,24 @@ async function draw() {
     compress(join(draft, "assets"));
     writeFileSync(join(draft, ".fingerprint"), print);
     mkdirSync(dirname(pages), { recursive: true });
-    rmSync(pages, { recursive: true, force: true });
-    try {
-      renameSync(draft, pages);
-    } catch (error) {
-      // Another process was faster; the same sources make the same pages.
-      if (!pagesAreCurrent()) throw error;
-    }
+    swapIn(draft);
   } finally {
     rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** Processes may build at once, and a server may read what another has built: pages that are current are never touched. */
+function swapIn(draft) {
+  if (pagesAreCurrent()) return;
+  const old = `${draft}-old`;
+  try {
+    if (existsSync(pages)) renameSync(pages, old);
+    renameSync(draft, pages);
+  } catch (error) {
+    // Another process was faster; the same sources make the same pages.
+    if (!pagesAreCurrent()) throw error;
+  } finally {
+    rmSync(old, { recursive: true, force: true });
   }
 }
 
