@@ -73,6 +73,10 @@ test("a touch point is edited with a preview of what people will see, and made a
   expect(await save.isDisabled()).toBe(true);
   await page.getByLabel("Text", { exact: true }).fill("Dear {name}, come in: {url}");
   await page.getByText("Dear Ada, come in: https://example.com/l/4Wq9", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "All touch points" }).click();
+  const unsaved = page.getByRole("dialog", { name: "Your changes are not saved" });
+  await unsaved.getByRole("button", { name: "Stay here" }).click();
+  await unsaved.waitFor({ state: "detached" });
   await save.click();
   await page.getByText("Saved: from now on").waitFor();
   const { messages } = await scene.call<{ messages: { sms: object[] } }>(
@@ -95,6 +99,25 @@ test("a touch point is edited with a preview of what people will see, and made a
   await page.getByText("bell_rings is removed").waitFor();
   await page.getByRole("heading", { level: 1, name: "Touch points" }).waitFor();
   expect(takeFaults()).toEqual([]);
+});
+
+test("a person is made by hand with an address, and one that is none is refused in words", async () => {
+  const { page, open, takeFaults } = desk;
+  await open("/people");
+  await page.getByRole("button", { name: "Add a person" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Given name").fill("Noor");
+  await form.getByRole("button", { name: "Add them" }).click();
+  await page.getByRole("heading", { level: 1, name: "Noor" }).waitFor();
+  await page.getByRole("button", { name: "Add an address" }).click();
+  const address = page.getByLabel("Email address or phone number");
+  await address.fill("noor");
+  await page.getByRole("button", { name: "Add it" }).click();
+  await page.getByText("That did not work").waitFor();
+  await address.fill("noor@example.com");
+  await page.getByRole("button", { name: "Add it" }).click();
+  await page.getByRole("row").filter({ hasText: "noor@example.com" }).getByText("reachable", { exact: true }).waitFor();
+  expect(takeFaults().filter((fault) => !/status of 422/.test(fault))).toEqual([]);
 });
 
 test("who unsubscribes on the public page is shown as suppressed, and may be written to again once that is lifted", async () => {

@@ -2,6 +2,7 @@ import { Group, Stack, Switch, Text } from "@mantine/core";
 import { IconTrash } from "@tabler/icons-react";
 import { type Answer, LIVE, useChange, useRead } from "../../api/index.ts";
 import { ChannelMark, ConfirmButton, DataTable, EmptyState, Panel, StateBadge, Time } from "../../parts/index.ts";
+import { AddAddress } from "./add-address.tsx";
 import { Suppression } from "./suppression.tsx";
 
 type Methods = Answer<"get", "/api/1/admin/users/{sub}/contact_methods">;
@@ -32,7 +33,11 @@ export function Addresses({ sub }: { readonly sub: string }) {
     refreshes,
   });
   return (
-    <Panel title="Addresses" description="A message goes where all is well: verified, wanted and not suppressed">
+    <Panel
+      title="Addresses"
+      description="A message goes where all is well: verified, wanted and not suppressed"
+      actions={<AddAddress sub={sub} />}
+    >
       <DataTable
         caption="Addresses of the person"
         rows={read.data && methodsOf(read.data)}
@@ -40,7 +45,7 @@ export function Addresses({ sub }: { readonly sub: string }) {
         keyOf={({ uid }) => uid}
         empty={
           <EmptyState title="Nobody can reach them">
-            Tell Carillon their addresses with `POST /api/1/admin/users/{"{sub}"}/contact_methods`.
+            Add an address above, or with `POST /api/1/admin/users/{"{sub}"}/contact_methods`.
           </EmptyState>
         }
         columns={[

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useRead } from "../../api/index.ts";
 import { DataTable, EmptyState, PageHeader, Panel, Time, useKeyPages } from "../../parts/index.ts";
+import { AddPerson } from "./add-person.tsx";
 import { nameOf } from "./name.ts";
 
 export function Page() {
@@ -16,7 +17,9 @@ export function Page() {
   });
   return (
     <>
-      <PageHeader title="People">How somebody can be reached, what they were told, and what became of it.</PageHeader>
+      <PageHeader title="People" actions={<AddPerson />}>
+        How somebody can be reached, what they were told, and what became of it.
+      </PageHeader>
       <Panel>
         <TextInput
           label="Find somebody"
@@ -40,7 +43,7 @@ export function Page() {
           empty={
             search === "" ? (
               <EmptyState title="There is nobody yet">
-                People appear here when your application creates them with `POST /api/1/admin/users`.
+                Your application makes them with `POST /api/1/admin/users`, or you do, above.
               </EmptyState>
             ) : (
               <EmptyState title="Nobody fits">

@@ -1,12 +1,13 @@
 import { Anchor, Button, Grid, Group, JsonInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconDeviceFloppy, IconTrash } from "@tabler/icons-react";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useChange } from "../../api/index.ts";
 import { ConfirmButton, PageHeader, Panel } from "../../parts/index.ts";
 import { type Draft, declared, exampleOf, objectOf, type Point, STRATEGIES, type Strategy } from "./draft.ts";
 import { MessagesPanel } from "./messages-panel.tsx";
 import { SendButton } from "./send.tsx";
+import { UnsavedChanges } from "./unsaved-changes.tsx";
 
 const REFRESHES = ["/api/1/admin/touch_points"];
 const SLUG = /^[A-Za-z][A-Za-z_]*[A-Za-z]$/;
@@ -25,11 +26,17 @@ export function Editor({ point, initial }: EditorProps) {
   const schema = objectOf(draft.schema);
   const isChanged = JSON.stringify(draft) !== JSON.stringify(saved);
   const isFit = schema !== undefined && SLUG.test(draft.slug);
+  // Where one goes after making or removing it, nothing is left to save.
+  const isDone = useRef(false);
+  const goTo = (to: string) => {
+    isDone.current = true;
+    void navigate({ to });
+  };
   const change = (changes: Partial<Draft>) => setDraft((now) => ({ ...now, ...changes }));
   const create = useChange("post", "/api/1/admin/touch_points", {
     done: ({ event_slug }) => `${event_slug} is made`,
     refreshes: REFRESHES,
-    onDone: ({ uid }) => void navigate({ to: `/touch-points/${uid}` }),
+    onDone: ({ uid }) => goTo(`/touch-points/${uid}`),
   });
   const save = useChange("patch", "/api/1/admin/touch_points/{uid}", {
     done: "Saved: from now on people are told in these words",
@@ -43,7 +50,7 @@ export function Editor({ point, initial }: EditorProps) {
     done: `${saved.slug} is removed`,
     // Not what is shown here: it is gone, and asking for it again would only fail.
     refreshes: ["/api/1/admin/touch_points/search"],
-    onDone: () => void navigate({ to: "/touch-points" }),
+    onDone: () => goTo("/touch-points"),
   });
   const submit = () => {
     const fields = {
@@ -61,6 +68,7 @@ export function Editor({ point, initial }: EditorProps) {
   };
   return (
     <>
+      <UnsavedChanges areThere={() => isChanged && !isDone.current} />
       <PageHeader
         title={point ? saved.slug : "New touch point"}
         actions={

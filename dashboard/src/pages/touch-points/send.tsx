@@ -66,7 +66,7 @@ function SendForm({ slug, point, isChanged }: SendProps) {
   return (
     <Stack gap="md">
       {isChanged && (
-        <Alert color="yellow" title="Your changes are not saved">
+        <Alert color="var(--tone-warn)" title="Your changes are not saved">
           People get the words that are saved.
         </Alert>
       )}
