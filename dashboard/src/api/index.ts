@@ -3,4 +3,4 @@ export { carillon, type Standing } from "./carillon.ts";
 export { CHANNELS, type ChannelToday, FAMILIES, todayOf } from "./outcomes.ts";
 export { CALM, type ChangeOptions, LIVE, type Read, type ReadOptions, useChange, useRead } from "./reads.ts";
 export { signIn, signOut, useSession, useStatisticsTimezone } from "./session.ts";
-export { countOf, dateIn, rowsOf, useDays, useToday } from "./statistics.ts";
+export { countOf, dateIn, daysCounted, rowsOf, useDays, useToday } from "./statistics.ts";

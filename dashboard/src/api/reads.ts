@@ -1,4 +1,3 @@
-import { notifications } from "@mantine/notifications";
 import {
   keepPreviousData,
   type QueryKey,
@@ -9,6 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import type { Answer, Method, Path, Wish } from "carillon/client";
+import { tell } from "../app/notice-board.tsx";
 import { carillon } from "./carillon.ts";
 
 /** Seconds between two looks at what changes all the time, and at what changes now and then. */
@@ -62,12 +62,12 @@ export function useChange<M extends Exclude<Method, "get">, P extends Path<M>>(
     mutationFn: (wish) => (carillon[method] as unknown as AnyCall)(path, wish) as Promise<Answer<M, P>>,
     onSuccess: async (answer) => {
       const message = typeof done === "function" ? done(answer) : done;
-      if (message !== undefined) notifications.show({ message, color: "green" });
+      if (message !== undefined) void tell({ message, color: "green" });
       onDone?.(answer);
       await client.invalidateQueries({
         predicate: ({ queryKey: [first] }) => refreshes.some((start) => String(first).startsWith(start)),
       });
     },
-    onError: (error) => notifications.show({ title: "That did not work", message: error.message, color: "red" }),
+    onError: (error) => void tell({ title: "That did not work", message: error.message, color: "red" }),
   });
 }

@@ -39,9 +39,27 @@ export function useToday<const F extends string>(families: readonly F[]): Today<
   return { today: today as Today<F>["today"], reads };
 }
 
+type Chart = { readonly labels: readonly string[] } & Readonly<Record<string, unknown>>;
+
+/** Even a house of yesterday shows as many days, so that a chart looks like one. */
+const FEWEST_DAYS = 14;
+
+/** How many of the latest days are worth a look: from the first on which any of these counted anything. */
+export function daysCounted(...charts: readonly (Chart | undefined)[]): number {
+  const spans = charts.map((chart) => {
+    const days = chart?.labels.length ?? 0;
+    const counts = Object.entries(chart ?? {}).filter(([name]) => name !== "labels");
+    const firsts = counts.map(([, numbers]) => (Array.isArray(numbers) ? numbers.findIndex((count) => count > 0) : -1));
+    return Math.max(Math.min(FEWEST_DAYS, days), ...firsts.map((first) => (first < 0 ? 0 : days - first)));
+  });
+  return Math.max(0, ...spans);
+}
+
 export interface Days<F extends string> {
-  /** Days, oldest first, today last; undefined until all families are there. */
+  /** Days, oldest first, today last; undefined until all families are there. None from before anything was counted. */
   readonly labels: readonly string[] | undefined;
+  /** `90 days`: how many there are. */
+  readonly span: string;
   /** A number a day: the sum of these events of a family. */
   readonly series: (family: F, ...events: readonly string[]) => readonly number[];
   readonly read: Pick<Read<unknown>, "error" | "refetch">;
@@ -60,13 +78,16 @@ export function useDays<const F extends string>(families: readonly F[], days = 9
   });
   const failed = reads.find(({ error }) => error !== null);
   const isWhole = reads.every(({ data }) => data !== undefined);
+  const counted = isWhole ? daysCounted(...reads.map(({ data }) => data as Chart | undefined)) : days;
   return {
-    labels: isWhole ? reads[0]?.data?.labels : undefined,
+    labels: isWhole ? reads[0]?.data?.labels.slice(-counted) : undefined,
+    span: `${counted} days`,
     series: (family, ...events) => {
       const chart = reads[families.indexOf(family)]?.data;
-      return (chart?.labels ?? []).map((_, day) =>
+      const sums = (chart?.labels ?? []).map((_, day) =>
         events.reduce((sum, event) => sum + Number((chart?.[event] as readonly number[] | undefined)?.[day] ?? 0), 0),
       );
+      return sums.slice(-counted);
     },
     read: {
       error: failed?.error ?? null,

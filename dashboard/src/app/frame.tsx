@@ -1,13 +1,4 @@
-import {
-  ActionIcon,
-  AppShell,
-  Burger,
-  Group,
-  ScrollArea,
-  Tooltip,
-  useComputedColorScheme,
-  useMantineColorScheme,
-} from "@mantine/core";
+import { ActionIcon, Burger, Group, Tooltip, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconInbox, IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
@@ -30,49 +21,38 @@ export function Frame() {
   if (session.isPending) return <Welcome />;
   if (!session.data) return <SignInCard error={session.error} />;
   return (
-    <AppShell
-      layout="alt"
-      header={{ height: { base: 56, md: 0 } }}
-      navbar={{ width: 236, breakpoint: "md", collapsed: { mobile: !isOpen } }}
-      padding={{ base: "md", md: "xl" }}
-    >
+    <div className={styles.frame}>
       <a className="skip-link" href="#content">
         Skip to the page
       </a>
-      <AppShell.Header hiddenFrom="md" className={styles.header}>
-        <Group h="100%" px="md" gap="sm">
-          <Burger opened={isOpen} onClick={drawer.toggle} size="sm" aria-label="Menu" aria-expanded={isOpen} />
+      <header className={styles.header}>
+        <Burger opened={isOpen} onClick={drawer.toggle} size="sm" aria-label="Menu" aria-expanded={isOpen} />
+        <Brand />
+      </header>
+      <nav className={styles.navbar} aria-label="Main" data-away={!isOpen}>
+        <Group justify="space-between" px="lg" pt="lg" pb="xs">
           <Brand />
+          <Burger opened onClick={drawer.close} size="sm" hiddenFrom="md" aria-label="Close the menu" />
         </Group>
-      </AppShell.Header>
-      <AppShell.Navbar className={styles.navbar} aria-label="Main" data-away={!isOpen}>
-        <AppShell.Section px="lg" pt="lg" pb="xs">
-          <Group justify="space-between">
-            <Brand />
-            <Burger opened onClick={drawer.close} size="sm" hiddenFrom="md" aria-label="Close the menu" />
-          </Group>
-        </AppShell.Section>
-        <AppShell.Section grow component={ScrollArea} px="sm">
+        <div className={styles.places}>
           <Menu path={path} />
           <InboxLink />
-        </AppShell.Section>
-        <AppShell.Section px="md" py="sm">
-          <Group gap="xs">
-            <ColorSchemeButton />
-            <Tooltip label="Sign out">
-              <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => void signOut()}>
-                <IconLogout size={19} />
-              </ActionIcon>
-            </Tooltip>
-          </Group>
-        </AppShell.Section>
-      </AppShell.Navbar>
-      <AppShell.Main id="content" tabIndex={-1} className={styles.main}>
+        </div>
+        <Group gap="xs" px="md" py="sm">
+          <ColorSchemeButton />
+          <Tooltip label="Sign out">
+            <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => void signOut()}>
+              <IconLogout size={19} />
+            </ActionIcon>
+          </Tooltip>
+        </Group>
+      </nav>
+      <main id="content" tabIndex={-1} className={styles.main}>
         <Suspense fallback={<LoadingState />}>
           <Outlet />
         </Suspense>
-      </AppShell.Main>
-    </AppShell>
+      </main>
+    </div>
   );
 }
 

@@ -1,9 +1,9 @@
 import { localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { queryClient } from "../api/query-client.ts";
 import { styleNonce } from "./nonce.ts";
+import { NoticeBoard } from "./notice-board.tsx";
 import { theme, variables } from "./theme.ts";
 
 const colorScheme = localStorageColorSchemeManager({ key: "carillon-color-scheme" });
@@ -19,7 +19,7 @@ export function Surroundings({ children }: { readonly children: ReactNode }) {
       getStyleNonce={() => styleNonce}
     >
       <QueryClientProvider client={queryClient}>
-        <Notifications position="bottom-right" />
+        <NoticeBoard />
         {children}
       </QueryClientProvider>
     </MantineProvider>

@@ -20,3 +20,9 @@ export function ChannelMark({ channel }: { readonly channel: ChannelName | "phon
     </span>
   );
 }
+
+/** The sign of a channel alone, where there is no room for its name. */
+export function ChannelSign({ channel }: { readonly channel: ChannelName }) {
+  const Icon = ICONS[channel];
+  return <Icon size={20} stroke={1.7} color={SERIES[channel]} role="img" aria-label={CHANNEL_LABELS[channel]} />;
+}

@@ -1,7 +1,9 @@
-import { ActionIcon, Box, Group, Skeleton, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Box, Group, Skeleton, Tooltip } from "@mantine/core";
 import { IconChartBar, IconTable } from "@tabler/icons-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { Read } from "../api/reads.ts";
+import { useStatisticsTimezone } from "../api/session.ts";
+import { dateIn } from "../api/statistics.ts";
 import styles from "./chart-card.module.css";
 import { DataTable } from "./data-table.tsx";
 import { numberText } from "./figures.tsx";
@@ -35,7 +37,10 @@ export interface ChartCardProps {
   readonly empty?: ReactNode;
 }
 
-/** A chart with its legend and totals; the same numbers stand in a table for whoever does not see it. */
+/**
+ * A chart with its legend and totals; the same numbers stand in a table for whoever does not see it. A day that is not
+ * over counts less than it will, so that today stands apart from the curve, as a mark of what there is so far.
+ */
 export function ChartCard({
   title,
   description,
@@ -47,6 +52,8 @@ export function ChartCard({
   empty,
 }: ChartCardProps) {
   const [asTable, setAsTable] = useState(false);
+  const today = dateIn(useStatisticsTimezone());
+  const isOpen = rows?.at(-1)?.label === today;
   const totals = series.map(({ name }) => (rows ?? []).reduce((sum, row) => sum + Number(row[name] ?? 0), 0));
   const isEmpty = rows !== undefined && totals.every((total) => total === 0);
   const summary = series.map(({ label }, index) => `${label} ${numberText(totals[index]!)}`).join(", ");
@@ -69,11 +76,15 @@ export function ChartCard({
           <span key={name} className={styles.legend}>
             <Box component="span" className={styles.swatch} bg={color} />
             {label}
-            <Text component="span" fw={600} fz="inherit">
-              {rows === undefined ? "" : numberText(totals[index]!, "short")}
-            </Text>
+            <b>{rows === undefined ? "" : numberText(totals[index]!, "short")}</b>
           </span>
         ))}
+        {isOpen && !isEmpty && !asTable && (
+          <span className={styles.legend}>
+            <span className={styles.open} />
+            today so far
+          </span>
+        )}
       </Group>
       <Box
         h={height}
@@ -91,11 +102,11 @@ export function ChartCard({
         ) : isEmpty ? (
           (empty ?? <EmptyState title="Nothing to count yet">Numbers appear here as soon as there are any.</EmptyState>)
         ) : asTable ? (
-          <Numbers title={title} rows={rows} series={series} />
+          <Numbers title={title} rows={rows} series={series} today={today} />
         ) : (
           <div role="img" aria-label={`${title}. ${rows.length} days: ${summary}.`}>
             <Suspense fallback={<Skeleton h={height} />}>
-              <Drawing rows={rows} series={series} type={type} height={height} />
+              <Drawing rows={rows} series={series} type={type} height={height} isOpen={isOpen} />
             </Suspense>
           </div>
         )}
@@ -108,7 +119,8 @@ function Numbers({
   title,
   rows,
   series,
-}: Pick<ChartCardProps, "title" | "series"> & { readonly rows: readonly ChartRow[] }) {
+  today,
+}: Pick<ChartCardProps, "title" | "series"> & { readonly rows: readonly ChartRow[]; readonly today: string }) {
   return (
     <DataTable
       caption={title}
@@ -116,7 +128,7 @@ function Numbers({
       keyOf={({ label }) => label}
       empty={null}
       columns={[
-        { title: "Day", cell: ({ label }) => label },
+        { title: "Day", cell: ({ label }) => (label === today ? `${label}, so far` : label) },
         ...series.map(({ name, label }) => ({
           title: label,
           align: "right" as const,

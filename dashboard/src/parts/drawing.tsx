@@ -1,5 +1,5 @@
 import "@mantine/charts/styles.layer.css";
-import { AreaChart } from "@mantine/charts";
+import { AreaChart, ChartTooltip } from "@mantine/charts";
 import type { ChartCardProps, ChartRow, ChartSeries } from "./chart-card.tsx";
 import { numberText } from "./figures.tsx";
 
@@ -15,27 +15,72 @@ interface DrawingProps {
   readonly series: readonly ChartSeries[];
   readonly type: NonNullable<ChartCardProps["type"]>;
   readonly height: number;
+  /** The last row is a day that is not over. */
+  readonly isOpen: boolean;
 }
 
 /** The chart itself, apart from its card because of the weight of what draws it. */
-export default function Drawing({ rows, series, type, height }: DrawingProps) {
+export default function Drawing({ rows, series, type, height, isOpen }: DrawingProps) {
+  const last = isOpen ? rows.at(-1) : undefined;
+  // The curve ends with the last whole day; the open one keeps its place on the axis.
+  const data = last ? [...rows.slice(0, -1), { label: last.label }] : [...rows];
   return (
     <AreaChart
       h={height}
-      data={rows as ChartRow[] & Record<string, unknown>[]}
+      data={data as (ChartRow & Record<string, unknown>)[]}
       dataKey="label"
       type={type === "stacked" ? "stacked" : "default"}
       curveType="monotone"
+      connectNulls={false}
       withDots={false}
       strokeWidth={1.5}
       fillOpacity={type === "stacked" ? 0.55 : 0.08}
       gridAxis="x"
       tickLine="none"
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
-      valueFormatter={(value) => numberText(value)}
-      xAxisProps={{ tickFormatter: dayText, minTickGap: 40 }}
-      yAxisProps={{ width: 44, tickFormatter: (value: number) => numberText(value, "short") }}
+      xAxisProps={{ tickFormatter: dayText, minTickGap: 40, padding: { right: 8 } }}
+      yAxisProps={{ width: 44, allowDecimals: false, tickFormatter: (value: number) => numberText(value, "short") }}
       areaProps={{ isAnimationActive: false }}
+      referenceDots={last ? marksOf(last, series, type) : []}
+      tooltipProps={{
+        filterNull: false,
+        content: ({ label }) => {
+          const row = rows.find((each) => each.label === label);
+          return row ? <Told row={row} series={series} isOpen={row === last} /> : null;
+        },
+      }}
+    />
+  );
+}
+
+/** What there is of the open day so far: a ring each, as high as the curve would be if the day ended now. */
+function marksOf(row: ChartRow, series: readonly ChartSeries[], type: DrawingProps["type"]) {
+  let below = 0;
+  return series.flatMap(({ name, color }) => {
+    const value = Number(row[name] ?? 0);
+    below += value;
+    // A part of nothing would hide the ring of the part below it.
+    if (value === 0) return [];
+    const y = type === "stacked" ? below : value;
+    return { x: row.label, y, r: 3.5, fill: "var(--surface)", stroke: color, ifOverflow: "extendDomain" as const };
+  });
+}
+
+function Told({
+  row,
+  series,
+  isOpen,
+}: {
+  readonly row: ChartRow;
+  readonly series: readonly ChartSeries[];
+  readonly isOpen: boolean;
+}) {
+  return (
+    <ChartTooltip
+      label={isOpen ? `${dayText(row.label)}, so far` : dayText(row.label)}
+      payload={series.map(({ name, color }) => ({ name, dataKey: name, color, payload: row }))}
+      series={series.map(({ name, label, color }) => ({ name, label, color }))}
+      valueFormatter={(value) => numberText(value)}
     />
   );
 }

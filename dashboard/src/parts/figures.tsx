@@ -21,6 +21,11 @@ export function numberText(value: number, as: Shape = "whole"): string {
   return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : fine.format(value);
 }
 
+/** `1 job`, `2 jobs`. */
+export function counted(count: number, one: string, many: string): string {
+  return `${numberText(count)} ${count === 1 ? one : many}`;
+}
+
 /** A number for people; a dash where there is none. */
 export function Num({ value, as = "whole" }: { readonly value: number | null | undefined; readonly as?: Shape }) {
   if (value === null || value === undefined) return <span>–</span>;

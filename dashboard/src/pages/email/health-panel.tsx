@@ -122,7 +122,7 @@ function Lists({ lists }: { readonly lists: Health["lists"] }) {
       </Group>
     );
   return (
-    <Alert color="yellow" icon={<IconPlayerPause />} title="Mails of lists are paused">
+    <Alert color="var(--tone-warn)" icon={<IconPlayerPause />} title="Mails of lists are paused">
       <Stack gap="xs" align="flex-start">
         <Text size="sm" component="div">
           {lists.reason} (since <Time at={lists.since} />; {numberText(lists.aside)} set aside)

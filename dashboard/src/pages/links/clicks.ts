@@ -1,4 +1,4 @@
-import { CALM, dateIn, useRead, useStatisticsTimezone } from "../../api/index.ts";
+import { CALM, dateIn, daysCounted, useRead, useStatisticsTimezone } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
 import type { ChartSeries } from "../../parts/index.ts";
 
@@ -39,7 +39,7 @@ interface Drawn {
 }
 
 /** Rows and series for the sums of some words a day, the largest first; what has no colour is one of the others. */
-function drawn(labels: readonly string[] | undefined, sums: ReadonlyMap<string, number[]>): Drawn {
+function drawn(labels: readonly string[] | undefined, counted: number, sums: ReadonlyMap<string, number[]>): Drawn {
   const total = (numbers: Numbers) => numbers.reduce((sum, number) => sum + number, 0);
   const words = [...sums].sort(([, one], [, other]) => total(other) - total(one));
   const shown = words.slice(0, COLORS.length);
@@ -56,7 +56,7 @@ function drawn(labels: readonly string[] | undefined, sums: ReadonlyMap<string, 
     ...Object.fromEntries(shown.map(([, numbers], at) => [`s${at}`, numbers[day] ?? 0])),
     ...(rest.length > 0 ? { rest: rest.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0) } : {}),
   }));
-  return { rows, series };
+  return { rows: rows?.slice(-counted), series };
 }
 
 /** Clicks of people and uses by programs over the days past. */
@@ -93,5 +93,11 @@ export function useClicks(dimension: Dimension, days = 90) {
   }
   for (const [rule, numbers] of Object.entries((chart?.robots_breakdown ?? {}) as Record<string, Numbers>))
     add(programs, ruleText(rule), numbers);
-  return { read, people: drawn(chart?.labels, people), programs: drawn(chart?.labels, programs) };
+  const counted = chart ? daysCounted(chart) : days;
+  return {
+    read,
+    span: `${counted} days`,
+    people: drawn(chart?.labels, counted, people),
+    programs: drawn(chart?.labels, counted, programs),
+  };
 }

@@ -29,7 +29,7 @@ export function Page() {
   const delayed = useRead("/api/1/admin/touch/delayed_link_clicks_sorted_set_info", undefined, live);
   const { today, reads } = useToday(["touch_links"]);
   const [dimension, setDimension] = useState<Dimension>("page");
-  const { read, people, programs } = useClicks(dimension);
+  const { read, span, people, programs } = useClicks(dimension);
   const now = useNow(1);
   const counts = today.touch_links;
   const late = (due.data?.num_overdue ?? 0) > 0 && now - (due.data?.oldest_score ?? now) > 300;
@@ -89,7 +89,7 @@ export function Page() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 7 }}>
             <ChartCard
-              title="Clicks over 90 days"
+              title={`Clicks over ${span}`}
               description="Of people, on the day they clicked"
               rows={people.rows}
               series={people.series}
@@ -98,7 +98,7 @@ export function Page() {
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
             <ChartCard
-              title="Robots over 90 days"
+              title={`Robots over ${span}`}
               description="Previews, scanners and crawlers, by the rule that knew them"
               rows={programs.rows}
               series={programs.series}

@@ -13,10 +13,22 @@ import {
 } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
 import { SERIES } from "../../app/theme.ts";
-import { ChartCard, durationText, LiveIndicator, Num, numberText, PageHeader, StatTile } from "../../parts/index.ts";
+import {
+  ChartCard,
+  counted,
+  durationText,
+  LiveIndicator,
+  LoadingState,
+  Num,
+  numberText,
+  PageHeader,
+  StatTile,
+} from "../../parts/index.ts";
 import { ChannelsToday } from "./channels-today.tsx";
+import { LatestMessages } from "./latest-messages.tsx";
 import { QueuesPanel, useQueues } from "./queues.tsx";
 import { RecentAlerts, WorkersPanel } from "./watch.tsx";
+import { Welcome } from "./welcome.tsx";
 
 const DAY = 86_400;
 const ALIVE = 30;
@@ -27,6 +39,8 @@ export function Page() {
   const queues = useQueues();
   const workers = useRead("/api/1/admin/jobs/workers", undefined, { every: LIVE });
   const alerts = useRead("/api/1/admin/alerts", undefined, { every: CALM });
+  const sandbox = useRead("/api/1/admin/sandbox");
+  const isSimulated = sandbox.data?.can_open ?? false;
   const now = useNow(5);
 
   const channels = todayOf(today);
@@ -41,12 +55,15 @@ export function Page() {
   const serious = recent?.filter(({ level }) => level !== "warning").length ?? 0;
   const failures = sum("failed");
 
+  // What stands above everything else is known first, so that nothing moves.
+  if (sandbox.isPending) return <LoadingState lines={12} height={28} />;
   return (
     <>
       <PageHeader title="Overview" actions={<LiveIndicator of={[...reads, ...queues.reads, workers]} />}>
         What was sent today, what became of it, and whether everything keeps up.
       </PageHeader>
       <Stack gap="md">
+        {isSimulated && <Welcome />}
         <SimpleGrid cols={{ base: 2, sm: 4 }} spacing={{ base: "xs", sm: "md" }}>
           <StatTile
             label="Sent today"
@@ -92,7 +109,11 @@ export function Page() {
             note={
               alive?.length === 0
                 ? "nobody runs jobs"
-                : `${alive?.reduce((all, { running }) => all + running.length, 0)} jobs running`
+                : counted(
+                    alive?.reduce((all, { running }) => all + running.length, 0) ?? 0,
+                    "job running",
+                    "jobs running",
+                  )
             }
             tone={alive?.length === 0 ? "bad" : "neutral"}
             to="/jobs"
@@ -100,7 +121,13 @@ export function Page() {
           <StatTile
             label="Alerts, 24 hours"
             value={recent === undefined ? undefined : <Num value={recent.length} />}
-            note={serious > 0 ? `${serious} of them serious` : "none of them serious"}
+            note={
+              recent?.length === 0
+                ? "nothing went wrong"
+                : serious > 0
+                  ? `${serious} of them serious`
+                  : "none of them serious"
+            }
             tone={serious > 0 ? "bad" : (recent?.length ?? 0) > 0 ? "warn" : "neutral"}
             to="/alerts"
           />
@@ -108,7 +135,7 @@ export function Page() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 7 }}>
             <ChartCard
-              title="Messages over 90 days"
+              title={`Messages over ${days.span}`}
               description="Handed to providers, by channel"
               read={days.read}
               rows={rowsOf(
@@ -121,11 +148,11 @@ export function Page() {
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
-            <ChannelsToday channels={isKnown ? channels : undefined} />
+            <LatestMessages isSimulated={isSimulated} />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 7 }}>
             <ChartCard
-              title="Outcomes over 90 days"
+              title={`Outcomes over ${days.span}`}
               description="What providers told of messages, all channels"
               read={days.read}
               rows={rowsOf(days.labels, outcomesOf(days.series))}
@@ -136,8 +163,14 @@ export function Page() {
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
+            <ChannelsToday channels={isKnown ? channels : undefined} />
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, lg: 7 }}>
+            <QueuesPanel queues={queues} />
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, lg: 5 }}>
             <ChartCard
-              title="Clicks and reminders over 90 days"
+              title={`Clicks and reminders over ${days.span}`}
               description="Clicks on links, reminders sent"
               type="lines"
               read={days.read}
@@ -152,10 +185,7 @@ export function Page() {
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 7 }}>
-            <Stack gap="md">
-              <QueuesPanel queues={queues} />
-              <WorkersPanel read={workers} />
-            </Stack>
+            <WorkersPanel read={workers} />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 5 }}>
             <RecentAlerts read={alerts} />

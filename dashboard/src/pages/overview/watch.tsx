@@ -17,7 +17,8 @@ import {
 const SHOWN = 6;
 
 export function RecentAlerts({ read }: { readonly read: Read<Answer<"get", "/api/1/admin/alerts">> }) {
-  const items = read.data?.items.slice(0, SHOWN);
+  // Notes of the house about itself are on the page of alerts; here stands what somebody should look at.
+  const items = read.data?.items.filter(({ level }) => level !== "ops").slice(0, SHOWN);
   return (
     <Panel
       title="Latest alerts"

@@ -25,13 +25,13 @@ export function ReminderCharts() {
     <Grid gap="md">
       <Grid.Col span={{ base: 12, lg: 7 }}>
         <ChartCard
-          title="Reminders sent over 90 days"
+          title={`Reminders sent over ${days.span}`}
           description="By channel, on the local day that each is for"
           read={sent}
           rows={rowsOf(sent.data?.labels, {
             ...Object.fromEntries(CHANNEL_NAMES.map((channel) => [channel, parts[channel] ?? []])),
             ...(hasRest ? { rest } : {}),
-          })}
+          })?.slice(-(days.labels?.length ?? DAYS))}
           series={[
             ...CHANNEL_NAMES.map((name) => ({ name, label: CHANNEL_LABELS[name], color: SERIES[name] })),
             ...(hasRest ? [{ name: "rest", label: "Not told apart", color: SERIES.other }] : []),
@@ -40,7 +40,7 @@ export function ReminderCharts() {
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 5 }}>
         <ChartCard
-          title="Who came and went over 90 days"
+          title={`Who came and went over ${days.span}`}
           description="People who began or stopped to get reminders on a channel"
           type="lines"
           read={days.read}
@@ -56,7 +56,7 @@ export function ReminderCharts() {
       </Grid.Col>
       <Grid.Col span={12}>
         <ChartCard
-          title="Planned, sent and left out over 90 days"
+          title={`Planned, sent and left out over ${days.span}`}
           description="Every reminder that got a time, and those that were too late or had nobody"
           type="lines"
           height={200}

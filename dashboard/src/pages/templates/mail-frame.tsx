@@ -80,7 +80,7 @@ export function MailFrame({ mail, slug, parameters, isStale }: MailFrameProps) {
           </Table>
         )}
         {mail.warnings.length > 0 && (
-          <Alert color="yellow" icon={<IconBulb />} title="Could be better">
+          <Alert color="var(--tone-warn)" icon={<IconBulb />} title="Could be better">
             <List size="sm">
               {mail.warnings.map((warning) => (
                 <List.Item key={warning}>{warning}</List.Item>

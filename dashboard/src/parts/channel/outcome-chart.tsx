@@ -13,7 +13,7 @@ export function OutcomeChart({ plan, height }: { readonly plan: ChannelPlan; rea
   };
   return (
     <ChartCard
-      title="Outcomes over 90 days"
+      title={`Outcomes over ${days.span}`}
       description={`What became of ${plan.messages}`}
       height={height}
       read={days.read}
