@@ -2387,6 +2387,32 @@ export interface Routes {
         }[];
       };
     };
+    /** The campaigns and how far they are, the newest first. */
+    "/api/1/admin/campaigns": {
+      query?: {
+        /** `next` of the page before */
+        before?: number | undefined;
+        limit?: number | undefined;
+      };
+      answer: {
+        items: {
+          uid: string;
+          channel: "push" | "sms" | "email";
+          event_slug: string;
+          event_parameters: Record<string, unknown>;
+          state: "running" | "finished" | "stopped" | "failed";
+          /** Why it failed */
+          reason: string | null;
+          /** How many people have a touch of it */
+          told: number;
+          /** The last person that was gone through */
+          after_sub: string;
+          created_at: number;
+          ended_at: number | null;
+        }[];
+        next: number | null;
+      };
+    };
     /** List touch points: the events that people are told about, and in which words. */
     "/api/1/admin/touch_points": {
       query?: {
@@ -3701,6 +3727,45 @@ export interface Routes {
         }[];
       };
     };
+    /** Notify everybody who has a device that wants it. Everybody gets one touch, page by page; while too many touches wait, the campaign waits too. `GET /api/1/admin/campaigns` shows how far it is. */
+    "/api/1/admin/notifs/marketing_push": {
+      body: {
+        touch_point_event_slug: string;
+        /** The same for everybody. `name`, `url` and `unsubscribe_url` are each person's own unless given */
+        event_parameters?: Record<string, unknown> | undefined;
+      };
+      answer: {
+        job_uid: string;
+        /** Of the campaign */
+        uid: string;
+      };
+    };
+    /** Text everybody who gets reminders by text. Everybody gets one touch, page by page; while too many touches wait, the campaign waits too. `GET /api/1/admin/campaigns` shows how far it is. */
+    "/api/1/admin/sms/marketing_sms": {
+      body: {
+        touch_point_event_slug: string;
+        /** The same for everybody. `name`, `url` and `unsubscribe_url` are each person's own unless given */
+        event_parameters?: Record<string, unknown> | undefined;
+      };
+      answer: {
+        job_uid: string;
+        /** Of the campaign */
+        uid: string;
+      };
+    };
+    /** Write to everybody who has an address that wants it. Everybody gets one touch, page by page; while too many touches wait, the campaign waits too. `GET /api/1/admin/campaigns` shows how far it is. */
+    "/api/1/admin/email/announcement": {
+      body: {
+        touch_point_event_slug: string;
+        /** The same for everybody. `name`, `url` and `unsubscribe_url` are each person's own unless given */
+        event_parameters?: Record<string, unknown> | undefined;
+      };
+      answer: {
+        job_uid: string;
+        /** Of the campaign */
+        uid: string;
+      };
+    };
     /** Make a touch point. Messages are formats: `Hello {name}`, `{event.title}`, `{{` for a brace. Each uses exactly the parameters that it declares, and the schema has them all. */
     "/api/1/admin/touch_points": {
       body: {
@@ -4621,6 +4686,13 @@ export interface Routes {
     };
     /** Lift the suppression of a phone number. */
     "/api/1/admin/sms/suppressed_phone_numbers/{uid}": {
+      path: {
+        uid: string;
+      };
+      answer: unknown;
+    };
+    /** Stop a campaign; who has a touch of it already keeps it. */
+    "/api/1/admin/campaigns/{uid}": {
       path: {
         uid: string;
       };

@@ -88,6 +88,25 @@ export async function reachableAmong(
   return new Set(rows.map(({ user_id }) => user_id));
 }
 
+export interface Person {
+  readonly sub: string;
+  readonly given_name: string | null;
+}
+
+/** Who has a destination on the channel, of the people whose subs lie behind one and up to another, in their order. */
+export async function reachableBetween(
+  ctx: Pick<Context, "sql">,
+  channel: Channel,
+  after: string,
+  until: string,
+): Promise<readonly Person[]> {
+  const { rows } = await sql<Person>`
+    select users.sub, users.given_name from users where users.sub > ${after} and users.sub <= ${until}
+      and exists (select 1 from (${REACHABLE[channel](sql`= users.id`)}) as usable)
+    order by users.sub`.execute(ctx.sql.tables());
+  return rows;
+}
+
 /** The channels on which this user has a destination, with one query. */
 export async function reachableChannels(ctx: Pick<Context, "sql">, sub: string): Promise<readonly Channel[]> {
   const has = (channel: Channel) => sql`exists (select 1 from (${REACHABLE[channel](sql`= users.id`)}) as usable)`;

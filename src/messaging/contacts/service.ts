@@ -13,7 +13,9 @@ export {
   destinationsOf,
   type HeldEmail,
   isHeldBack,
+  type Person,
   reachableAmong,
+  reachableBetween,
   type SuppressedAmong,
   suppressedAmong,
 } from "./destinations.ts";

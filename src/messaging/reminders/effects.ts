@@ -1,7 +1,7 @@
 import { type Channel, installEffects } from "../contacts/service.ts";
-import type { TouchChannel } from "../touch/service.ts";
+import { installReminded, type TouchChannel } from "../touch/service.ts";
 import { chosenBefore } from "./choices.ts";
-import { type ReminderSql, reconcile } from "./registrations.ts";
+import { type ReminderSql, reconcile, textedAmong } from "./registrations.ts";
 
 const CHANNEL_OF: Readonly<Record<Channel, TouchChannel>> = { email: "email", phone: "sms", push: "push" };
 
@@ -23,3 +23,6 @@ installEffects({
   },
   reminderSettings: { olderThan: chosenBefore },
 });
+
+/** Campaigns by text reach those who get reminders by text. */
+installReminded(textedAmong);

@@ -16,6 +16,7 @@ import { leakedLinkDetection } from "../links/jobs.ts";
 import { keys as linkKeys } from "../links/keys.ts";
 import { createLinks, linkSettings, recordTouches } from "../links/service.ts";
 import { linkStats } from "../links/stats.ts";
+import { keys as touchKeys } from "../touch/keys.ts";
 import { rooms } from "../touch/touch.fixture.ts";
 import { reminders } from "./index.ts";
 import { assignTime, send } from "./jobs.ts";
@@ -41,7 +42,13 @@ beforeAll(async () => {
 });
 afterAll(() => house.close());
 beforeEach(async () => {
-  await house.clear("suppressed_emails", "suppressed_phone_numbers", "daily_reminder_stats", "user_touches");
+  await house.clear(
+    "suppressed_emails",
+    "suppressed_phone_numbers",
+    "daily_reminder_stats",
+    "user_touches",
+    "touch_campaigns",
+  );
   today = calendar.unixDate(house.ctx.clock.now()) + 1;
   await house.base.clock.advance(calendar.startOf(today) - house.ctx.clock.now());
 });
@@ -167,6 +174,32 @@ test("reminders by text end with STOP and come back with START, and follow a num
   expect(await channels()).toEqual(["ada sms"]);
   expect((await words()).unsubscribed).toEqual({ "sms:sms_stop": 1, "sms:unreachable": 1 });
   await house.audit();
+});
+
+test("a campaign by text reaches those who get reminders by text, with a short link, and nobody else", async () => {
+  await withPhone("ada", PHONE);
+  const bob = await withPhone("bob", "+14155550102");
+  await withMail("cy", "cy@example.com");
+  const never = { channel: "sms", days_of_week: [], time_range: { type: "preset", preset: "morning" } };
+  const place = { timezone: ZONE, timezone_technique: "browser" };
+  await house.call("POST", "/api/1/users/me/attributes/notification_time", {
+    token: bob,
+    body: { ...never, ...place },
+  });
+  const answer = await house.call("POST", "/api/1/admin/sms/marketing_sms", {
+    body: { touch_point_event_slug: "daily_reminder" },
+  });
+  expect(answer.statusCode).toBe(202);
+  await house.work(house.ctx, ["runners.touch.send"]);
+  const touches = (await house.ctx.redis.commands.lrange(touchKeys.toSend(), 0, -1)).map((raw) => JSON.parse(raw));
+  expect(touches).toMatchObject([
+    {
+      user_sub: "ada",
+      channel: "sms",
+      event_parameters: { name: "ada", url: expect.stringMatching(/^example\.test\/l\/.{4,6}$/) },
+    },
+  ]);
+  expect((await house.counts(reminderStats)).events).toEqual({});
 });
 
 test("only their owner and administrators reach reminders", async () => {

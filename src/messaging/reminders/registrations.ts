@@ -102,6 +102,19 @@ export async function choicesOf(db: ReminderSql, userIds: readonly number[]): Pr
   return choices;
 }
 
+/** Which of these people get reminders by text. */
+export async function textedAmong(
+  ctx: Pick<KernelContext, "sql">,
+  subs: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ sub: string }>`
+    select users.sub from user_daily_reminders as held join users on users.id = held.user_id
+    where held.channel = 'sms' and held.day_of_week_mask <> 0 and users.sub = any(${[...subs]}::text[])`.execute(
+    ctx.sql.tables<ReminderTables>(),
+  );
+  return new Set(rows.map(({ sub }) => sub));
+}
+
 const column = <V>(rows: readonly Registration[], of: (row: Registration) => V) => rows.map(of);
 
 async function insert(db: ReminderSql, ctx: Surroundings, rows: readonly Registration[]): Promise<void> {

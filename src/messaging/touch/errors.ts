@@ -39,5 +39,10 @@ export const errors = defineErrors({
     doc: "This idempotency key was used for another request.",
     hint: "Take a new key for each different request.",
   },
+  campaign_not_found: {
+    status: 404,
+    doc: "There is no such campaign, or it has ended.",
+    hint: "`GET /api/1/admin/campaigns` lists those there are.",
+  },
   touch_run_not_finished: { status: 404, doc: "This job has not finished a run yet." },
 });

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { runAlone } from "../../jobs/alone.ts";
 import { recurring as recur } from "../../jobs/recurring.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
+import { CampaignWish, sendCampaigns, startCampaign } from "./campaign.ts";
 import type { TouchChannel } from "./entries.ts";
 import { FailureKwargs, handleFailures, handleSuccesses, SuccessKwargs } from "./handlers.ts";
 import { keys } from "./keys.ts";
@@ -66,6 +68,37 @@ export const handlers = {
   email: { failure: failureHandler("email"), success: successHandler("email") },
 } as const;
 
+/** Whoever queues it by name need not choose a uid; a job that is delivered twice begins one campaign all the same. */
+const campaignRunner = (name: `runners.${string}`, channel: TouchChannel, whom: string) =>
+  defineRunner({
+    name,
+    category: 2,
+    kwargs: CampaignWish.extend({ uid: z.string().min(1).max(200).optional() }),
+    doc: `Begins a campaign: everybody ${whom} hears of an event.`,
+    retry: CALLBACK_RETRY,
+    async run(ctx, { uid, ...wish }) {
+      const told = createHash("sha256").update(`${ctx.job.uid ?? ctx.job.queuedAt} ${JSON.stringify(wish)}`);
+      await startCampaign(ctx, { ...wish, channel, uid: uid ?? `crl_tcm_${told.digest("base64url").slice(0, 22)}` });
+    },
+  });
+
+export const campaignRunners = {
+  push: campaignRunner("runners.push.send_marketing_push", "push", "with a device that wants it"),
+  sms: campaignRunner("runners.sms.send_marketing_sms", "sms", "who gets reminders by text"),
+  email: campaignRunner("runners.emails.send_announcement", "email", "with an address that wants it"),
+} as const;
+
+export const sendCampaignsJob: Alone = defineRunner({
+  name: "runners.touch.send_campaigns",
+  category: 2,
+  kwargs: NoKwargs,
+  doc: "Goes through everybody for the campaigns that have begun, as far as touches have room.",
+  async run(ctx) {
+    const stopped = await runAlone(ctx, sendCampaignsJob, { lock: keys.campaignLock(), work: sendCampaigns });
+    if (stopped === "time_exhausted") ctx.jobs.nudge(sendCampaignsJob, {});
+  },
+});
+
 export const forgetRequestsJob: Alone = defineRunner({
   name: "runners.touch.forget_requests",
   category: 2,
@@ -79,6 +112,8 @@ export const runners = [
   log,
   staleDetection,
   ...Object.values(handlers).flatMap(({ failure, success }) => [failure, success]),
+  ...Object.values(campaignRunners),
+  sendCampaignsJob,
   forgetRequestsJob,
   tellClicks,
   tellFailed,
@@ -88,5 +123,6 @@ export const recurring = [
   recur(send, {}, { seconds: [0, 15, 30, 45] }),
   recur(log, {}, { seconds: [3] }),
   recur(staleDetection, {}, { minutes: [0, 15, 30, 45], seconds: [0] }),
+  recur(sendCampaignsJob, {}, { seconds: [25] }),
   recur(forgetRequestsJob, {}, { hours: [3], minutes: [0], seconds: [0] }),
 ];

@@ -13,7 +13,7 @@ import {
   string,
   zset,
 } from "../../kernel/keyspace/index.ts";
-import { jobLock } from "../../mechanisms/lock/index.ts";
+import { jobLock, OWNER_LEASE, ownerLock } from "../../mechanisms/lock/index.ts";
 import { reportFields } from "../../mechanisms/run-report/index.ts";
 import {
   callback,
@@ -51,6 +51,12 @@ export const keys = family("touch", {
   }),
   logPurgatory: list("touch:log_purgatory", logEntry, { doc: "rows that are being written now", secret: true }),
   logLock: jobLock("touch:log_job:lock", "job that writes rows about touches"),
+  campaignLock: string("touch:campaign_job:lock", ownerLock, {
+    doc: "held by the one job that goes through people for campaigns",
+    ttl: expires(OWNER_LEASE),
+    lock: "owner",
+    origin: "carillon",
+  }),
   pending: zset("touch:pending", touchUid, {
     doc: "touches with a callback that have not ended",
     score: "unix time at which somebody was found to be reachable",

@@ -67,6 +67,31 @@ export const latestTouches = (ctx: Pick<Context, "sql">, page: PageWish) =>
     left join touch_points as point on point.id = row.touch_point_id where ${older}`,
   );
 
+export interface ListedCampaign {
+  readonly id: number;
+  readonly uid: string;
+  readonly channel: TouchChannel;
+  readonly event_slug: string;
+  readonly event_parameters: Readonly<Record<string, unknown>>;
+  readonly state: "running" | "finished" | "stopped" | "failed";
+  readonly reason: string | null;
+  readonly told: number;
+  readonly after_sub: string;
+  readonly created_at: number;
+  readonly ended_at: number | null;
+}
+
+export const campaignsPage = (ctx: Pick<Context, "sql">, page: PageWish) =>
+  pageOf<ListedCampaign>(
+    ctx,
+    page,
+    (older) => sql`
+    select row.id, row.uid, row.channel, row.event_slug, row.event_parameters, row.state, row.reason, row.told,
+      row.after_sub, extract(epoch from row.created_at)::float8 as created_at,
+      extract(epoch from row.ended_at)::float8 as ended_at
+    from touch_campaigns as row where ${older}`,
+  );
+
 export interface ListedStep {
   readonly id: number;
   readonly uid: string;

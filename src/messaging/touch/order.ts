@@ -108,7 +108,7 @@ async function check(ctx: Context, orders: readonly Order[]): Promise<void> {
   }
 }
 
-function checkOrder(order: Order, point: TouchPoint): void {
+export function checkOrder(order: Order, point: TouchPoint): void {
   for (const channel of order.channels)
     if (point.messages[channel].length === 0)
       throw errors.parameters_mismatch({ message: `${point.event_slug} has no message for ${channel}.` });

@@ -3,6 +3,7 @@ import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
 import { adminRoutes, PageQuery } from "./admin-routes.ts";
+import { campaignRoutes } from "./campaign-routes.ts";
 import { TOUCH_CHANNELS, TOUCH_UID } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { latestTouches } from "./listing.ts";
@@ -137,6 +138,7 @@ export const routes: readonly Route<Context>[] = [
       body: await timelineOf(ctx, params.uid),
     }),
   }),
+  ...campaignRoutes,
   ...pointRoutes,
   ...adminRoutes,
 ];

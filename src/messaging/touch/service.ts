@@ -1,3 +1,4 @@
+export { installReminded } from "./campaign.ts";
 export { type Arrival, type EndedTouch, installTouchEffects, type TouchEffects } from "./effects.ts";
 export {
   acceptHandover,

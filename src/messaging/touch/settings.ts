@@ -41,6 +41,12 @@ export const settings = {
     min: 0,
     doc: "touches that one person gets on one channel in a day of the statistics; more are left out. 0 sets no limit",
   }),
+  campaignPage: kinds.integer("touch.campaignPage", {
+    default: 500,
+    min: 1,
+    max: 500,
+    doc: "people that a campaign goes through at once",
+  }),
   evidence: kinds.flag("touch.evidenceBeforeExpiry", {
     default: false,
     doc: "whether a touch whose end nobody told ends well if its arrival is in SQL, as after Redis went back to an older copy",

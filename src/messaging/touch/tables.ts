@@ -47,6 +47,23 @@ export interface TouchTables {
     sent: boolean;
     created_at: Timestamp;
   };
+  /** One event for everybody on one channel. */
+  touch_campaigns: {
+    id: Generated<number>;
+    uid: string;
+    channel: TouchChannel;
+    event_slug: string;
+    event_parameters: Json<Record<string, unknown>>;
+    state: "running" | "finished" | "stopped" | "failed";
+    reason: string | null;
+    /** Everybody up to here has been gone through. */
+    after_sub: string;
+    /** Where the page ends that is gone through now. */
+    until_sub: string | null;
+    told: number;
+    created_at: Timestamp;
+    ended_at: Timestamp | null;
+  };
 }
 
 const literal = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "''")}'`;
@@ -116,6 +133,27 @@ values ('crl_tpo_daily_reminder', '${DAILY_REMINDER}', ${literal(dailyReminderSc
     up: `
 alter table touch_requests add column prepared_at timestamptz, add column sent boolean not null default false;
 update touch_requests set sent = true, prepared_at = created_at where response is not null;
+`,
+  },
+  {
+    number: 4,
+    name: "create campaigns",
+    up: `
+create table touch_campaigns (
+  id bigint generated always as identity primary key,
+  uid text not null unique,
+  channel text not null check (channel in ('push', 'sms', 'email')),
+  event_slug text not null,
+  event_parameters jsonb not null,
+  state text not null check (state in ('running', 'finished', 'stopped', 'failed')),
+  reason text,
+  after_sub text not null,
+  until_sub text,
+  told integer not null,
+  created_at timestamptz not null,
+  ended_at timestamptz
+);
+create index touch_campaigns_running on touch_campaigns (id) where state = 'running';
 `,
   },
 ];
