@@ -1,3 +1,4 @@
+export { type AuditedSet, inTwoPlaces, type Place, pendingFaults } from "./audit.ts";
 export {
   type Healed,
   type NewPending,

@@ -1,26 +1,21 @@
-import {
-  type Faults,
-  type Invariant,
-  type InvariantContext,
-  type KeyName,
-  seenTwice,
-} from "../../kernel/keyspace/index.ts";
+import { type Faults, type Invariant, type InvariantContext, seenTwice } from "../../kernel/keyspace/index.ts";
 import { type Balance, brokenBalances, readDayAsIs, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import { type AuditedSet, inTwoPlaces, type Place, pendingFaults } from "../../mechanisms/pending-set/index.ts";
 import { type PendingMail, pendingHash } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
 import { atOnce, emailEventStats, emailSendStats, emailWebhookStats } from "./stats.ts";
 
-const PAGE = 500;
 /** Days that may be in Redis: those that are held, those about to be rotated, and one ahead. */
 const OPEN_DAYS = 5;
 /** What a job may be late by: the lease of a dead run's lock. */
 const GRACE = 120;
 
-interface Place {
-  readonly key: KeyName<"list"> | KeyName<"zset">;
-  readonly type: "list" | "zset";
-}
+const PENDING: AuditedSet<PendingMail> = {
+  set: keys.pending(),
+  hash: (id) => keys.pendingItem({ message_id: id }),
+  codec: pendingHash,
+};
 
 const PLACES: readonly Place[] = [
   { key: keys.toSend(), type: "list" },
@@ -31,99 +26,9 @@ const PLACES: readonly Place[] = [
   { key: keys.urgentRetrying(), type: "zset" },
 ];
 
-async function* entriesIn({ redis: { commands, topology } }: InvariantContext, place: Place) {
-  const name = topology.key(place.key);
-  for (let start = 0; ; start += PAGE) {
-    const end = start + PAGE - 1;
-    const raws = await (place.type === "zset"
-      ? commands.zrange(name, start, String(end))
-      : commands.lrange(name, start, end));
-    yield* raws;
-    if (raws.length < PAGE) return;
-  }
-}
-
-/** Mails that await a receipt a page at a time, the hashes of a page in one round trip. */
-async function* pendingPages({ redis: { commands, topology } }: InvariantContext) {
-  for (let start = 0; ; start += PAGE) {
-    const flat = await commands.zrange(topology.key(keys.pending()), start, String(start + PAGE - 1), "WITHSCORES");
-    const members = Array.from({ length: flat.length / 2 }, (_, at) => ({
-      id: flat[2 * at]!,
-      score: Number(flat[2 * at + 1]),
-    }));
-    const raws = await Promise.all(
-      members.map(({ id }) =>
-        commands.hgetallBuffer(topology.key(keys.pendingItem({ message_id: id }))).catch(() => undefined),
-      ),
-    );
-    yield members.map((member, at) => ({ ...member, raw: raws[at] }));
-    if (members.length < PAGE) return;
-  }
-}
-
-function decoded(raw: Record<string, Buffer> | undefined): PendingMail | string {
-  if (raw === undefined) return "has something else where its hash should be";
-  if (Object.keys(raw).length === 0) return "has no hash";
-  try {
-    return pendingHash.decode(raw);
-  } catch {
-    return "has a hash that does not have the declared shape";
-  }
-}
-
-function faultOf(id: string, score: number, raw: Record<string, Buffer> | undefined): string | undefined {
-  const hash = decoded(raw);
-  if (typeof hash === "string") return hash;
-  if (hash.message_id !== id) return "has a hash that names another id";
-  if (hash.send_accepted_at !== score) return "disagrees with its hash on when it was taken";
-  return undefined;
-}
-
-async function pendingFaults(ctx: InvariantContext): Promise<Faults> {
-  const faults = new Map<string, string>();
-  for await (const page of pendingPages(ctx))
-    for (const { id, score, raw } of page) {
-      const fault = faultOf(id, score, raw);
-      if (fault) faults.set(id, `email:receipt_pending ${id} ${fault}`);
-    }
-  const { commands, topology } = ctx.redis;
-  const prefix = topology.key(keys.pendingItem({ message_id: "x" })).slice(0, -1);
-  let cursor = "0";
-  do {
-    const [next, names] = await commands.scan(cursor, "MATCH", `${prefix}*`, "COUNT", PAGE);
-    cursor = next;
-    if (names.length === 0) continue;
-    const ids = names.map((name) => name.slice(prefix.length));
-    const scores = await commands.zmscore(topology.key(keys.pending()), ...ids);
-    for (const [at, id] of ids.entries())
-      if (scores[at] === null) faults.set(id, `email:receipt_pending:${id} is not in email:receipt_pending`);
-  } while (cursor !== "0");
-  return faults;
-}
-
-/** Only the uid is looked for: whether an entry is sound is the audit's own question. */
-function uidOf(raw: string): string | undefined {
-  try {
-    const { uid } = JSON.parse(raw) as { uid?: unknown };
-    return typeof uid === "string" ? uid : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function mailsInTwoPlaces(ctx: InvariantContext): Promise<Faults> {
-  const seen = new Map<string, string>();
-  const twice = new Map<string, string>();
-  const see = (uid: string | undefined, place: string) => {
-    if (uid === undefined) return;
-    const other = seen.get(uid);
-    if (other === undefined) seen.set(uid, place);
-    else twice.set(uid, `the mail ${uid} is in ${[other, place].sort().join(" and ")}`);
-  };
-  for (const place of PLACES) for await (const raw of entriesIn(ctx, place)) see(uidOf(raw), place.key);
-  for await (const page of pendingPages(ctx))
-    for (const { raw } of page) see(raw?.uid?.toString("utf8"), keys.pending());
-  return twice;
+function* faultsOf(id: string, score: number, mail: PendingMail): Generator<string> {
+  if (mail.message_id !== id) yield "has a hash that names another id";
+  else if (mail.send_accepted_at !== score) yield "disagrees with its hash on when it was taken";
 }
 
 const PURGATORIES = [
@@ -190,12 +95,12 @@ export const invariants: readonly Invariant[] = [
   {
     name: "email:pending_is_whole",
     doc: "Every id in email:receipt_pending has a hash of the declared shape that agrees with it, and no hash stands alone.",
-    check: seenTwice(pendingFaults),
+    check: seenTwice((ctx) => pendingFaults(ctx, PENDING, faultsOf)),
   },
   {
     name: "email:mail_in_one_place",
     doc: "A mail is at most once in the send lanes, their purgatory, those that wait for a retry and those that await a receipt.",
-    check: seenTwice(mailsInTwoPlaces),
+    check: seenTwice((ctx) => inTwoPlaces(ctx, "mail", PLACES, PENDING)),
   },
   {
     name: "email:purgatories_are_batches",
