@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Context, JobContext } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { handOver } from "../../mechanisms/hand-over/index.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
 import { runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { type DueEntry, purgatorySchedule } from "../../mechanisms/purgatory-schedule/index.ts";
@@ -65,7 +66,7 @@ interface Planned {
 export async function sendReminders(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<ReportCount>(ctx, keys.sendReport);
   const run = new SendRun(ctx, report.startedAt);
-  await handOver(ctx);
+  await handOverTouches(ctx);
   const size = ctx.config.get(settings.batch);
   const { stopReason } = await runBatches(ctx, {
     runner: ctx.job.name,
@@ -140,7 +141,7 @@ class SendRun {
     );
     if (!done) throw new Error("daily_reminders:send_purgatory changed while its reminders were prepared");
     for (const plan of planned) this.#note(plan);
-    await handOver(ctx);
+    await handOverTouches(ctx);
   }
 
   #note({ fate, registration, links }: Planned): void {
@@ -236,8 +237,6 @@ export function timeOfDay(at: number, timezone: string): "morning" | "afternoon"
   return hour >= 12 && hour <= 16 ? "afternoon" : "evening";
 }
 
-const PAGE = 20;
-
 /** So that nobody is reminded again for a day, should they move or choose later hours. */
 async function remember(ctx: Context, sent: readonly QueuedReminder[]): Promise<void> {
   if (sent.length === 0) return;
@@ -248,22 +247,15 @@ async function remember(ctx: Context, sent: readonly QueuedReminder[]): Promise<
     ) as wish (uid, date) where held.uid = wish.uid`.execute(ctx.sql.tables<ReminderTables>());
 }
 
-/**
- * Gives the room of touches what was dispatched, and remembers whom it reminds. A group that it took before is not taken
- * again; one whose run died is handed over before anybody else is reminded.
- */
-async function handOver(ctx: Context): Promise<void> {
-  const { commands, topology } = ctx.redis;
-  const list = topology.key(keys.handover());
-  for (;;) {
-    const raws = await commands.lrangeBuffer(list, 0, PAGE - 1);
-    if (raws.length === 0) return;
-    for (const raw of raws) {
-      const { uid, items, reminders = [] } = handover.decode(raw);
+/** Gives the room of touches what was dispatched, and remembers before whom it reminds. */
+function handOverTouches(ctx: Context): Promise<void> {
+  return handOver(ctx, {
+    list: keys.handover(),
+    codec: handover,
+    async accept({ uid, items, reminders = [] }) {
       await remember(ctx, reminders);
       await acceptHandover(ctx, { uid, entries: items });
-      await commands.lrem(list, 1, raw);
-      await forgetHandover(ctx, uid);
-    }
-  }
+    },
+    forget: (uid) => forgetHandover(ctx, uid),
+  });
 }

@@ -17,7 +17,7 @@ import { failureJob as smsFailure } from "../sms/callbacks.ts";
 import { keys as smsKeys } from "../sms/keys.ts";
 import { checkTimes } from "./constraints.ts";
 import { newTouchUid, sendTouches } from "./enqueue.ts";
-import { handOver } from "./handover.ts";
+import { handOverLeft } from "./handover.ts";
 import { touch } from "./index.ts";
 import { log, send, staleDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
@@ -365,7 +365,7 @@ test("handing messages over survives a death at every command: each room has eac
     afterlife: async () => {
       await house.base.clock.advance(121);
       await house.run(send);
-      await handOver(house.ctx);
+      await handOverLeft(house.ctx);
       expect([(await house.texts()).length, (await mails()).length, (await pushes()).length]).toEqual([1, 1, 1]);
       expect(await house.ctx.redis.commands.keys("touch:handover:*")).toEqual([]);
     },

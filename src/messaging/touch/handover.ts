@@ -1,4 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
+import { handOver, handOverGroup } from "../../mechanisms/hand-over/index.ts";
 import * as email from "../email/service.ts";
 import * as push from "../push/service.ts";
 import * as sms from "../sms/service.ts";
@@ -35,43 +36,32 @@ const TAKERS: Readonly<Record<TouchChannel, Taker>> = {
   },
 };
 
-const PAGE = 20;
-
 /** A group of messages, written once for our list and for the queue of their channel. */
 export function groupOf(uid: string, items: readonly object[]): Group {
   const raws = items.map((item) => JSON.stringify(item));
   return { uid, items, raws, raw: `{"uid":${JSON.stringify(uid)},"items":[${raws.join(",")}]}` };
 }
 
-/**
- * Gives the channels what was dispatched for them and is still in our lists. A group leaves its list after its room took
- * it, and its room forgets it after that: a death in between offers it once more, and the room says that it has it.
- */
-export async function handOver(ctx: Context): Promise<void> {
-  await Promise.all(
-    TOUCH_CHANNELS.map(async (channel) => {
-      const list = ctx.redis.topology.key(HANDOVERS[channel]());
-      for (;;) {
-        const raws = await ctx.redis.commands.lrangeBuffer(list, 0, PAGE - 1);
-        if (raws.length === 0) return;
-        const groups = raws.map((raw) => ({ ...handoverGroup.decode(raw), raw }));
-        await handOverTo(ctx, channel, groups);
-      }
-    }),
-  );
+/** How a channel takes its groups. */
+const planFor = (ctx: Context, channel: TouchChannel) => ({
+  list: HANDOVERS[channel](),
+  codec: handoverGroup,
+  accept: ({ uid, items, raws }: Omit<Group, "raw">) =>
+    TAKERS[channel].accept(ctx, uid, items as never, raws ? { raws } : {}),
+  forget: (uid: string) => TAKERS[channel].forget(ctx, uid),
+});
+
+/** Gives the channels what was dispatched for them and is still in our lists. */
+export async function handOverLeft(ctx: Context): Promise<void> {
+  await Promise.all(TOUCH_CHANNELS.map((channel) => handOver(ctx, planFor(ctx, channel))));
 }
 
 /** The same for groups that the caller has just dispatched: they need not be read. */
 export async function handOverGroups(ctx: Context, groups: Groups): Promise<void> {
-  await Promise.all(TOUCH_CHANNELS.map((channel) => handOverTo(ctx, channel, groups[channel])));
-}
-
-async function handOverTo(ctx: Context, channel: TouchChannel, groups: readonly Group[]): Promise<void> {
-  const { commands, topology } = ctx.redis;
-  const list = topology.key(HANDOVERS[channel]());
-  for (const { uid, items, raws, raw } of groups) {
-    await TAKERS[channel].accept(ctx, uid, items as never, raws ? { raws } : {});
-    await commands.lrem(list, 1, raw);
-    await TAKERS[channel].forget(ctx, uid);
-  }
+  await Promise.all(
+    TOUCH_CHANNELS.map(async (channel) => {
+      const plan = planFor(ctx, channel);
+      for (const { raw, ...group } of groups[channel]) await handOverGroup(ctx, plan, group, raw);
+    }),
+  );
 }

@@ -22,7 +22,7 @@ import { fieldOf, todayOf } from "./daily-cap.ts";
 import { failureJob } from "./effects.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { Callback, logEntry, TOUCH_CHANNELS, type TouchChannel, type TouchEntry, touchEntry } from "./entries.ts";
-import { type Groups, groupOf, handOver, handOverGroups } from "./handover.ts";
+import { type Groups, groupOf, handOverGroups, handOverLeft } from "./handover.ts";
 import { HANDOVERS, keys, SENT_ON_KEPT } from "./keys.ts";
 import { type Plan, Planner } from "./plan.ts";
 import { dispatch } from "./scripts.ts";
@@ -54,7 +54,7 @@ const GROUP = 500;
 export async function sendQueued(ctx: JobContext, lock: Lock): Promise<StopReason> {
   const report = await startRun<ReportCount>(ctx, keys.sendReport);
   const run = new SendRun(ctx);
-  await handOver(ctx);
+  await handOverLeft(ctx);
   const size = ctx.config.get(settings.batch);
   const { stopReason } = await runBatches(ctx, {
     runner: ctx.job.name,
