@@ -2286,6 +2286,21 @@ export interface Routes {
         }[];
       };
     };
+    /** Which provider carried how many messages, by day and channel, the latest day first. Counted from the steps of messages that have reached SQL: `accepted` where a provider took one, and how it failed where it did not. */
+    "/api/1/admin/providers/carried": {
+      query?: {
+        /** Today included */
+        days?: number | undefined;
+      };
+      answer: {
+        items: {
+          date: string;
+          channel: string;
+          provider: string;
+          steps: Record<string, number>;
+        }[];
+      };
+    };
     /** Where a message is now, and what happened to it. `now` says in which queue, set or job it is, and is empty once it has ended; `steps` are its story, each with the seconds until the next. */
     "/api/1/admin/messages/{uid}": {
       path: {

@@ -4,6 +4,7 @@ import { eventually } from "../../../test/harness/facts.ts";
 import { type JobProcess, jobProcess } from "../../../test/harness/jobs.ts";
 import { settings as accessSettings } from "../../infrastructure/access/settings.ts";
 import { migrate } from "../../kernel/sql/index.ts";
+import { calendarOf, isoDate } from "../../mechanisms/dated-counters/index.ts";
 import {
   messageLogKeys,
   messageLogMigrations,
@@ -11,6 +12,7 @@ import {
   notesSettled,
   storyOf,
 } from "../../mechanisms/message-log/index.ts";
+import { carriedBy } from "./carriers.ts";
 import { runners } from "./jobs.ts";
 import { messagesForAddress } from "./service.ts";
 
@@ -31,6 +33,35 @@ beforeEach(async () => {
 });
 afterEach(() => process.worker.stop(AbortSignal.abort()));
 afterAll(() => house.close());
+
+test("who carried how many messages is told by day, channel and provider", async () => {
+  const { ctx, jobs } = process;
+  const now = ctx.clock.now();
+  const took = (uid: string, provider: string, step: string, at = now) =>
+    ({ channel: "email", uid, provider, step, at }) as const;
+  noteSteps(ctx, [
+    { channel: "email", uid: "e1", step: "queued", at: now },
+    took("e1", "ses", "accepted"),
+    took("e2", "ses", "accepted"),
+    took("e3", "ses", "failed_transiently"),
+    took("e3", "smtp", "accepted"),
+    took("e4", "ses", "accepted", now - 86_400),
+    took("e5", "ses", "accepted", now - 3 * 86_400),
+  ]);
+  // Stored twice, as after a death, it counts once.
+  await notesSettled(ctx);
+  noteSteps(ctx, [took("e1", "ses", "accepted")]);
+  await notesSettled(ctx);
+  await jobs.enqueueNamed("runners.messages.store_log", {});
+  await eventually(async () => (await ctx.redis.commands.llen(messageLogKeys.buffer())) === 0, "the steps in SQL");
+  const calendar = calendarOf(ctx);
+  const [today, yesterday] = [calendar.unixDate(now), calendar.unixDate(now - 86_400)].map(isoDate);
+  expect(await carriedBy(ctx, 2)).toEqual([
+    { date: today, channel: "email", provider: "ses", steps: { accepted: 2, failed_transiently: 1 } },
+    { date: today, channel: "email", provider: "smtp", steps: { accepted: 1 } },
+    { date: yesterday, channel: "email", provider: "ses", steps: { accepted: 1 } },
+  ]);
+});
 
 test("steps that were noted are stored by the job, and an old one is forgotten by the other", async () => {
   const { ctx, jobs } = process;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
+import { carriedBy } from "./carriers.ts";
 import { errors } from "./errors.ts";
 import { messagesForAddress, traceMessage } from "./service.ts";
 
@@ -42,6 +43,36 @@ const Known = z.object({
 const UNCACHED = { "cache-control": "no-store" };
 
 export const routes: readonly Route<Context>[] = [
+  route({
+    method: "GET",
+    path: "/api/1/admin/providers/carried",
+    access: "admin",
+    summary: "Which provider carried how many messages, by day and channel, the latest day first",
+    description:
+      "Counted from the steps of messages that have reached SQL: `accepted` where a provider took one, and how it failed where it did not.",
+    schemas: {
+      query: z.object({
+        days: z.coerce.number().int().min(1).max(30).default(7).meta({ description: "Today included" }),
+      }),
+    },
+    responses: {
+      200: z.object({
+        items: z.array(
+          z.object({
+            date: z.string(),
+            channel: z.string(),
+            provider: z.string(),
+            steps: z.record(z.string(), z.number()),
+          }),
+        ),
+      }),
+    },
+    handle: async (ctx, { query }) => ({
+      status: 200,
+      headers: UNCACHED,
+      body: { items: await carriedBy(ctx, query.days) },
+    }),
+  }),
   route({
     method: "GET",
     path: "/api/1/admin/messages/{uid}",

@@ -194,6 +194,9 @@ describe("the routes for messages", () => {
     const token = house.admin;
     const unknown = await house.call("GET", "/api/1/admin/messages/crl_em_none", { token });
     expect([unknown.statusCode, unknown.json().type]).toEqual([404, "unknown_message"]);
+    for (const days of ["0", "31", "many"])
+      expect((await house.call("GET", `/api/1/admin/providers/carried?days=${days}`, { token })).statusCode).toBe(422);
+    expect((await house.call("GET", "/api/1/admin/providers/carried", { token })).json()).toEqual({ items: [] });
     expect((await house.call("GET", "/api/1/admin/messages", { token })).statusCode).toBe(422);
     expect((await house.call("GET", "/api/1/admin/messages?address=a&limit=0", { token })).statusCode).toBe(422);
     const none = await house.call("GET", "/api/1/admin/messages?address=nobody", { token });
