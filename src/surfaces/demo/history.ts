@@ -14,6 +14,7 @@ import { handOver, handOverPeople } from "./handover.ts";
 import { LAST_RECEIPTS, LAST_REMINDERS, liveThrough } from "./lapse.ts";
 import { type Outcome, outcomesBetween } from "./outcomes.ts";
 import { whyNoDemo } from "./permission.ts";
+import { throwAway, timeLeftBehind } from "./scratch.ts";
 
 /** A worker that told nothing for so many seconds is dead. */
 const SILENCE = 90;
@@ -47,8 +48,9 @@ export interface HistoryReport {
  *
  *   days missing ─▶ lived through beside the present, in a Redis of their own ─▶ stored in SQL ─▶ Redis thrown away
  *
- * A crash leaves the rows of the days that it reached. Days that were stored are there; the others are lived through by the
- * next run.
+ * A crash leaves the rows of what was done and the Redis in which the rest is under way, whose server may still run. The
+ * next run goes on in it where the clock stood, so that nothing is done twice; or throws it away, should those days not be
+ * asked for any more.
  */
 export async function fillHistory(ctx: Context, options: HistoryOptions): Promise<HistoryReport> {
   const why = whyNoDemo(ctx.config);
@@ -86,16 +88,25 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
   const calendar = calendarOf(ctx);
   const now = ctx.clock.now();
   const isFresh = await hasNoPresent(ctx);
+  const folder = join(dataFolders(ctx.config).root, "demo");
+  const diedAt = timeLeftBehind(folder);
   const lives = gaps.flatMap((gap) => {
     const joinsPresent = isFresh && gap.to === today;
     const rest = joinsPresent ? LAST_RECEIPTS : REST;
-    const from = calendar.startOf(gap.from);
+    const start = calendar.startOf(gap.from);
     const until = Math.min(calendar.startOf(gap.to + 1), now - rest);
+    const goesOn = diedAt !== undefined && diedAt > start && diedAt < until + rest;
     // Early in the day there is nothing of it to live through yet.
-    return until - from >= MINIMUM ? [{ gap, joinsPresent, from, until }] : [];
+    return goesOn || until - start >= MINIMUM
+      ? [{ gap, joinsPresent, from: goesOn ? diedAt : start, until, goesOn }]
+      : [];
   });
+  // A past that goes on comes first: the Redis that it goes on in is the one that all of them use.
+  lives.sort((one, other) => Number(other.goesOn) - Number(one.goesOn));
+  if (!lives[0]?.goesOn) await throwAway(folder);
   const all = lives.reduce((sum, { from, until }) => sum + until - from, 0);
   const report = { done: {} as Record<string, number>, runs: 0, failures: [] as HistoryReport["failures"][number][] };
+  const lived: { readonly gap: Gap; readonly from: number; readonly until: number }[] = [];
   let before = 0;
   const held = await holdBackReminders(ctx, lives.length > 0);
   try {
@@ -103,17 +114,10 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
       if (options.signal?.aborted) break;
       const progress = (time: number) =>
         options.progress?.(Math.round((before + time - from) / HOUR), Math.round(all / HOUR));
-      const past = await liveThrough(ctx, {
-        gap,
-        joinsPresent,
-        until,
-        seed: options.seed ?? 1,
-        progress,
-        signal: options.signal,
-      });
+      const { seed = 1, signal } = options;
+      const past = await liveThrough(ctx, { gap, joinsPresent, from, until, seed, progress, signal, folder });
       try {
-        const goesOn = joinsPresent && !options.signal?.aborted;
-        await (goesOn ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
+        await (past.joinsPresent ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
         for (const [what, times] of Object.entries(past.crowd.done))
           report.done[what] = (report.done[what] ?? 0) + times;
         report.runs += Object.values(past.pipeline.runs).reduce((sum, count) => sum + count, 0);
@@ -121,18 +125,20 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
       } finally {
         await past.close();
       }
+      await throwAway(folder);
+      lived.push({ gap: { from: gap.from, to: calendar.unixDate(past.until - 1) }, from, until: past.until });
       before += until - from;
     }
   } finally {
     await held.restore();
   }
-  const messages = await Promise.all(lives.map(({ from, until }) => outcomesBetween(ctx, from, until + REST)));
+  const messages = await Promise.all(lived.map(({ from, until }) => outcomesBetween(ctx, from, until + REST)));
   return {
     ...report,
     messages: summed(messages.flat()),
     created: app.created,
     people: app.people.length + (report.done.joined ?? 0),
-    lived: lives.map(({ gap }) => shown(gap)),
+    lived: lived.map(({ gap }) => shown(gap)),
     alreadyThere: there,
     seconds: systemClock.monotonic() - began,
   };

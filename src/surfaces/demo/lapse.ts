@@ -7,6 +7,7 @@ import { silentLog } from "../../kernel/log.ts";
 import { Subscriber } from "../../kernel/redis/index.ts";
 import { alertSettings } from "../../mechanisms/alerts/index.ts";
 import { calendarOf, rotate } from "../../mechanisms/dated-counters/index.ts";
+import { OWNER_LEASE } from "../../mechanisms/lock/index.ts";
 import { notesSettled } from "../../mechanisms/message-log/index.ts";
 import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
 import { settings as reminderSettings } from "../../messaging/reminders/settings.ts";
@@ -24,14 +25,16 @@ import { LIFELIKE } from "./tempo.ts";
 
 const MINUTE = 60;
 const HOUR = 3600;
-/** What is due within this time happens together: people are not in a hurry, and machines are. */
-const BEAT = 10 * MINUTE;
+/** What is due within this time happens together: people are not in a hurry, and each beat costs a look at everything. */
+const BEAT = HOUR;
 /** How long providers take to call back. */
 const CALLBACKS = 45;
 /** How often reminders get their times, and for how long ahead: seldom and far, since each look costs a query a zone. */
-const ASSIGN_EVERY = 2 * HOUR;
-const ASSIGN_AHEAD = 4 * HOUR + 600;
-const CHORES_EVERY = 2 * HOUR;
+const ASSIGN_EVERY = 6 * HOUR;
+const ASSIGN_AHEAD = 8 * HOUR;
+const CHORES_EVERY = 6 * HOUR;
+/** Seconds after which nobody holds a lock any more that a dead process held. */
+const LEASES = OWNER_LEASE + MINUTE;
 /** Longer than the latest receipt of a push is waited for. */
 export const LAST_RECEIPTS = 75 * MINUTE;
 /** Longer than anybody's hours of being reminded. */
@@ -64,13 +67,17 @@ const REMIND = "runners.daily_reminders.send";
 
 export interface LapsePlan {
   readonly gap: Gap;
+  /** The start of the first day, or where an earlier run died that this one goes on with. */
+  readonly from: number;
   /** Nothing is sent after this time. */
   readonly until: number;
+  /** Where the Redis of this past lies. */
+  readonly folder: string;
   /** Whether the house's present goes on from the end of this past, or was there before it. */
   readonly joinsPresent: boolean;
   readonly seed: number;
   readonly progress: (time: number) => void;
-  /** Ends the days early; they come to rest and are stored all the same. */
+  /** Ends the past early, with the day that is under way; it comes to rest and is stored all the same. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -79,13 +86,17 @@ export interface Lapse {
   readonly ctx: Context;
   readonly crowd: Crowd;
   readonly pipeline: Pipeline;
+  /** When it ended: as planned, or earlier. */
+  readonly until: number;
+  readonly joinsPresent: boolean;
   close(): Promise<void>;
 }
 
 /**
  * Lives through days that are over: the house's own database, a Redis thrown away later, simulated providers and a server on
  * this machine, and a clock that skips from one due moment to the next. The jobs, routes and providers' clients are those of
- * every day. In the end nothing is under way, and the days are stored.
+ * every day. In the end nothing is under way, and the days are stored. A process that dies leaves this Redis behind with
+ * everything that was under way, and the next one goes on in it: nothing is repeated that was done.
  */
 export async function liveThrough(house: Context, plan: LapsePlan): Promise<Lapse> {
   const undo: (() => Promise<unknown>)[] = [];
@@ -93,9 +104,8 @@ export async function liveThrough(house: Context, plan: LapsePlan): Promise<Laps
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
-    const start = calendarOf(house).startOf(plan.gap.from);
-    const clock = new VirtualClock(start);
-    const scratch = await openScratchRedis(clock);
+    const clock = new VirtualClock(plan.from);
+    const scratch = await openScratchRedis(plan.folder, clock);
     undo.push(() => scratch.close());
     const redis = scratch.connection;
     const subscriber = new Subscriber(redis, clock);
@@ -121,18 +131,22 @@ export async function liveThrough(house: Context, plan: LapsePlan): Promise<Laps
       await app.close();
     });
     houseAnswersAt(ctx, (await listen(app, { host: "127.0.0.1", port: 0 })).url);
-    const random = seededRandom(plan.seed + plan.gap.from);
+    const random = seededRandom(plan.seed + Math.floor(plan.from / HOUR));
     const crowd = new Crowd({ ctx, sandbox }, { people: await joined(ctx), random, tempo: LIFELIKE });
     const pipeline = new Pipeline(ctx, clock, sandbox);
-    await live({ ctx, clock, crowd, pipeline, month: new Month({ ctx, sandbox, crowd }, plan.gap) }, plan);
+    const month = new Month({ ctx, sandbox, crowd }, plan.gap);
+    const isFirst = plan.from === calendarOf(house).startOf(plan.gap.from);
+    if (!isFirst) {
+      month.passOver(plan.from);
+      await clock.advance(LEASES);
+      await scratch.age();
+    }
+    const until = await live({ ctx, clock, crowd, pipeline, month }, plan);
     sandbox.knobs.reset();
-    const joinsPresent = plan.joinsPresent && !plan.signal?.aborted;
-    await comeToRest(
-      { ctx, clock, crowd, pipeline },
-      { ...plan, joinsPresent, until: Math.min(plan.until, clock.now()) },
-    );
+    const joinsPresent = plan.joinsPresent && until === plan.until;
+    await comeToRest({ ctx, clock, crowd, pipeline }, { ...plan, joinsPresent, until });
     await scratch.age();
-    return { scratch, ctx, crowd, pipeline, close };
+    return { scratch, ctx, crowd, pipeline, until, joinsPresent, close };
   } catch (error) {
     await close();
     throw error;
@@ -146,28 +160,34 @@ interface World {
   readonly pipeline: Pipeline;
 }
 
-async function live({ month, ...world }: World & { readonly month: Month }, plan: LapsePlan): Promise<void> {
-  const { clock, crowd, pipeline } = world;
+/** Answers when it ended. */
+async function live({ month, ...world }: World & { readonly month: Month }, plan: LapsePlan): Promise<number> {
+  const { ctx, clock, crowd, pipeline } = world;
+  const calendar = calendarOf(ctx);
   let [assignAt, choresAt, day] = [clock.now(), clock.now() + CHORES_EVERY, plan.gap.from];
+  let { until } = plan;
   for (;;) {
     const now = clock.now();
-    if (now >= plan.until || plan.signal?.aborted) return;
+    // A day is there or not, so the one under way ends, and with it the reminders that have their time already.
+    if (plan.signal?.aborted && until === plan.until)
+      until = Math.min(plan.until, calendar.startOf(calendar.unixDate(now + ASSIGN_AHEAD) + 1));
+    if (now >= until) return until;
     await month.happenUntil(now);
     if (now >= assignAt) {
-      await assign(world, plan);
+      await assign(world, { ...plan, until, joinsPresent: plan.joinsPresent && until === plan.until });
       assignAt += ASSIGN_EVERY;
     }
     await crowd.step();
     await turn(world);
     if (clock.now() >= choresAt) {
-      await chores(world, calendarOf(world.ctx).unixDate(clock.now()) > day);
-      day = calendarOf(world.ctx).unixDate(clock.now());
+      await chores(world, calendar.unixDate(clock.now()) > day);
+      day = calendar.unixDate(clock.now());
       choresAt += CHORES_EVERY;
     }
-    plan.progress(Math.min(clock.now(), plan.until));
-    const due = [assignAt, choresAt, await pipeline.nextDue(), crowd.nextPlan, month.next, plan.until];
+    plan.progress(Math.min(clock.now(), until));
+    const due = [assignAt, choresAt, await pipeline.nextDue(), crowd.nextPlan, month.next, until];
     const next = Math.min(...due.filter((time) => time !== undefined));
-    await pipeline.passUntil(Math.min(plan.until, Math.max(next, clock.now() + BEAT)));
+    await pipeline.passUntil(Math.min(until, Math.max(next, clock.now() + BEAT)));
   }
 }
 
@@ -231,5 +251,8 @@ async function comeToRest(world: World, plan: LapsePlan): Promise<void> {
   await chores(world, false);
   await notesSettled(ctx);
   await pipeline.run("runners.messages.store_log");
-  await storeDays(ctx, plan.joinsPresent ? undefined : calendarOf(ctx).unixDate(clock.now()));
+  if (plan.joinsPresent) return storeDays(ctx);
+  // Where the days end early, the next day is not there yet.
+  const isEarly = plan.until <= calendarOf(ctx).startOf(plan.gap.to);
+  await storeDays(ctx, calendarOf(ctx).unixDate(isEarly ? plan.until - 1 : clock.now()));
 }

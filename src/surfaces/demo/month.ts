@@ -29,6 +29,8 @@ const BAD: KnobPatch = {
 
 interface Occasion {
   readonly at: number;
+  /** Lasts until the next of its kind. */
+  readonly isWeather?: true;
   happen(): Promise<void> | void;
 }
 
@@ -48,6 +50,7 @@ export class Month {
       const isBad = date === badDay && length > 4;
       occasions.push({
         at: hour(0),
+        isWeather: true,
         happen() {
           knobs.reset();
           knobs.patch(isBad ? { ...ORDINARY, ...BAD } : ORDINARY);
@@ -72,6 +75,13 @@ export class Month {
 
   get next(): number | undefined {
     return this.#occasions[0]?.at;
+  }
+
+  /** What was to happen until then has happened; only the weather of that day goes on. */
+  passOver(until: number): void {
+    const over = this.#occasions.filter(({ at }) => at <= until);
+    this.#occasions.splice(0, over.length);
+    void over.findLast(({ isWeather }) => isWeather)?.happen();
   }
 
   async happenUntil(now: number): Promise<void> {

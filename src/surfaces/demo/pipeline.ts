@@ -3,6 +3,7 @@ import type { Context, JobContext } from "../../jobs/context.ts";
 import { type AnyRunner, jobKeys } from "../../jobs/index.ts";
 import { systemClock, type VirtualClock } from "../../kernel/clock.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
+import { takeAll } from "./scripts.ts";
 
 /** Rooms whose jobs have nothing to do with messages: they look after the house as it is now, and not after its past. */
 const ELSEWHERE = new Set([
@@ -17,12 +18,12 @@ const ELSEWHERE = new Set([
 ]);
 /** Nudged with every message, and as good once in a while for many of them. */
 const UNHURRIED = "runners.touch.log";
-const AT_ONCE = 500;
+const WORKER = "demo";
 /** Seconds of a run after which it should end by itself. */
 const BUDGET = 50;
 /** Real seconds between two looks at a run, and looks without an end after which it is believed to wait for the clock. */
-const LOOK_EVERY = 0.002;
-const PATIENCE = 25;
+const LOOK_EVERY = 0.004;
+const PATIENCE = 12;
 const PASSES = 0.25;
 const LEAST = 0.001;
 
@@ -38,6 +39,7 @@ export class Pipeline {
   readonly #clock: VirtualClock;
   readonly #sandbox: Sandbox;
   readonly #own: ReadonlyMap<string, AnyRunner>;
+  #hasBegun = false;
 
   constructor(ctx: Context, clock: VirtualClock, sandbox: Sandbox) {
     this.#ctx = ctx;
@@ -68,11 +70,8 @@ export class Pipeline {
 
   /** Runs what waits, and what that brings, until nothing does. */
   async settle(): Promise<void> {
-    for (;;) {
-      await this.#callbacksDone();
-      await this.#promote();
-      if (!(await this.#workOff())) return;
-    }
+    do await this.#callbacksDone();
+    while (await this.#workOff());
   }
 
   /** Runs a job now, as its schedule would, perhaps in other surroundings. */
@@ -82,21 +81,16 @@ export class Pipeline {
     await this.#runMany(runner, [kwargs], around);
   }
 
-  async #promote(): Promise<void> {
-    const { commands, topology } = this.#ctx.redis;
-    const [delayed, hot] = [topology.key(jobKeys.delayed()), topology.key(jobKeys.hot())];
-    const due = await commands.zrangebyscore(delayed, "-inf", this.#clock.now());
-    if (due.length === 0) return;
-    await commands.zrem(delayed, ...due);
-    await commands.rpush(hot, ...due);
-  }
-
+  /** What a process held that died runs once more, as jobs of dead workers do. */
   async #workOff(): Promise<boolean> {
-    const { commands, topology } = this.#ctx.redis;
-    const raws = await commands.lpop(topology.key(jobKeys.hot()), AT_ONCE);
-    if (!raws) return false;
-    // Whoever has work from now on may be nudged again.
-    await commands.del(topology.key(jobKeys.recurringQueued()));
+    const { delayed, hot, recurringQueued, running } = jobKeys;
+    const raws = await this.#ctx.redis.run(
+      takeAll,
+      [delayed(), hot(), recurringQueued(), running({ worker_uid: WORKER })],
+      [this.#clock.now(), this.#hasBegun ? 1 : 0],
+    );
+    this.#hasBegun = true;
+    if (raws.length === 0) return false;
     const jobs = raws.map((raw) => JSON.parse(raw) as { name: string; kwargs: object });
     for (const name of new Set(jobs.map((job) => job.name))) {
       const runner = this.#own.get(name);
@@ -130,22 +124,22 @@ export class Pipeline {
       done = true;
     });
     ended.catch(() => {});
-    for (let turn = 1; !done; turn++) {
+    for (let look = 1; !done; look++) {
       await Promise.race([ended.catch(() => {}), systemClock.sleep(LOOK_EVERY)]);
+      if (done || look % PATIENCE !== 0) continue;
       // On a busy machine a round trip takes longer, and so does everything that is waited for.
-      if (!done) await this.#ctx.redis.commands.ping();
-      if (!done && turn % PATIENCE === 0) await this.#clock.advance(PASSES);
+      await this.#ctx.redis.commands.ping();
+      if (!done) await this.#clock.advance(PASSES);
     }
     await ended;
   }
 
-  /** Nudges that nobody waited for have arrived, and providers have been answered. */
+  /** Providers have been answered. */
   async #callbacksDone(): Promise<void> {
-    await this.#ctx.redis.commands.ping();
     await new Promise(setImmediate);
-    for (let turn = 1; this.#sandbox.isAtWork; turn++) {
+    for (let look = 1; this.#sandbox.isAtWork; look++) {
       await systemClock.sleep(LOOK_EVERY);
-      if (turn % (10 * PATIENCE) === 0) await this.#clock.advance(PASSES);
+      if (look % (10 * PATIENCE) === 0) await this.#clock.advance(PASSES);
     }
   }
 }

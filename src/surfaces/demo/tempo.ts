@@ -20,10 +20,10 @@ export const LIVE: Tempo = {
 
 /** A month as it is: few things an hour, by day and not at night, and less on weekends. */
 export const LIFELIKE: Tempo = {
-  sessions: (people) => people * 0.5,
+  sessions: (people) => people * 0.4,
   payments: (people) => people * 0.05,
-  newcomers: (people) => people * 0.022,
-  whims: (people) => people * 0.02,
+  newcomers: (people) => people * 0.012,
+  whims: (people) => people * 0.025,
   reading: [MINUTE, 5 * HOUR],
   away: [DAY, 6 * DAY],
   mostPeople: 400,
