@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { statisticsDomain } from "../../insight/statistics/index.ts";
 import { calendarOf, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
+import { emailSettings } from "../email/service.ts";
 import { createLinks } from "./create.ts";
 import { abandonLinks, queuePersist } from "./fate.ts";
+import { unsubscribePage } from "./html.ts";
 import { links } from "./index.ts";
 import { delayedClickPersist, leakedLinkDetection, persistLink, persistLinksCallback } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { type LinksHouse, openLinks, PERSON } from "./links.fixture.ts";
 import { linkStats } from "./stats.ts";
+import { unsubscribeByCode } from "./unsubscribe.ts";
 
 let house: LinksHouse;
 let ada: string;
@@ -259,6 +262,22 @@ test("an address that nobody owns is suppressed all the same, and a repeat chang
   expect(await house.query("select suppressed from unsubscribed_emails_log order by id")).toEqual([
     { suppressed: true },
     { suppressed: false },
+  ]);
+});
+
+test("whoever leaves with a link leaves what the installation says: lists, or all mails", async () => {
+  const leaving = { page: { identifier: "unsubscribe" }, codeStyle: "long" as const };
+  for (const scope of ["lists", "all"] as const) {
+    const { code, touchUid } = await house.link(leaving);
+    await house.arrive(touchUid, `${scope}@example.com`);
+    const ctx = house.process({ settings: [[emailSettings.userSuppressionScope, scope]] });
+    await unsubscribeByCode(ctx, { code, email: `${scope}@example.com` });
+    const { body } = unsubscribePage(ctx, code, { kind: "left", email: `${scope}@example.com` });
+    expect(String(body).includes("sign-in codes, still arrive")).toBe(scope === "lists");
+  }
+  expect(await house.query("select email_address, scope, reason from suppressed_emails order by id")).toEqual([
+    { email_address: "lists@example.com", scope: "lists", reason: "User" },
+    { email_address: "all@example.com", scope: "all", reason: "User" },
   ]);
 });
 

@@ -1,6 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import { escaped, pageHeaders, publicPage, said } from "../../kernel/page.ts";
 import type { RouteReply } from "../../kernel/route.ts";
+import { emailSettings } from "../email/service.ts";
 import { brandOf } from "../email_templates/service.ts";
 import { atRoot, type PreviewTags } from "./pages.ts";
 
@@ -127,10 +128,14 @@ ${addressForm("unsubscribe", false)}`,
 <form method="post" action="../unsubscribe">${hidden}<button class="quiet">Unsubscribe after all</button></form>`,
     );
   const undo = `<form method="post" action="unsubscribe/undo">${hidden}<button class="quiet">Undo: subscribe me again</button></form>`;
+  const meansAll = ctx.config.get(emailSettings.userSuppressionScope) === "all";
+  const left = meansAll
+    ? `No more mails go to ${address}.`
+    : `No more of these mails go to ${address}. Mails that you ask for yourself, such as sign-in codes, still arrive.`;
   return answer(
     "You are unsubscribed",
     `${said(page.kind === "left" ? "Done. It holds from now on." : "Noted. It holds within minutes.")}
-<p>No more of these mails go to ${address}. Mails that you ask for yourself, such as sign-in codes, still arrive.</p>
+<p>${left}</p>
 ${page.kind === "left" ? undo : ""}`,
   );
 }

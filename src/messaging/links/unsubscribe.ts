@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { z } from "zod";
 import type { Context, JobContext } from "../../jobs/context.ts";
 import { EmailAddress, unsubscribeEmails, unsuppressEmails } from "../contacts/service.ts";
+import { emailSettings } from "../email/service.ts";
 import { CODE } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { UNSUBSCRIBE_PAGE } from "./pages.ts";
@@ -75,9 +76,10 @@ const isAddressee = ({ email }: Wish, went: readonly string[]) =>
   email === undefined || went.includes(email.toLowerCase());
 
 async function apply(ctx: Context, { email, code: linkCode }: Wish, went: readonly string[]): Promise<void> {
+  const scope = ctx.config.get(emailSettings.userSuppressionScope);
   await unsubscribeEmails(
     ctx,
-    (email === undefined ? went : [email]).map((address) => ({ email: address, linkCode })),
+    (email === undefined ? went : [email]).map((address) => ({ email: address, linkCode, scope })),
   );
 }
 
