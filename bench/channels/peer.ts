@@ -14,8 +14,9 @@ const CONCURRENCY = 50;
 
 /**
  * What a team builds by hand: a queue with a job for each mail, whose worker renders it and gives it to nodemailer. It
- * renders with our templates and sends through the same transport, and both sides have one process. The time ends when the
- * provider has the last mail. The peer knows neither receipts nor callbacks; ours works most of them in meanwhile.
+ * renders with our templates and sends through the same transport, one that takes mails and reports nothing later, and both
+ * sides have one process. The time ends when the provider has the last mail. The peer has no callbacks; ours works most of
+ * them in meanwhile.
  */
 export async function measureAgainstPeer(size: Size): Promise<readonly ChannelRow[]> {
   const count = size.messages;
@@ -38,7 +39,7 @@ export async function measureAgainstPeer(size: Size): Promise<readonly ChannelRo
 }
 
 async function openOurs() {
-  const house = await openBenchHouse("mails", 1);
+  const house = await openBenchHouse("mails at once", 1);
   return {
     async round(count: number) {
       await house.clear();

@@ -10,7 +10,7 @@ import type { Providers } from "../../src/providers/index.ts";
 import type { PushProvider } from "../../src/providers/push.ts";
 import type { SmsProvider } from "../../src/providers/sms.ts";
 import { countCommands, countStatements, furnish, processorTime, type Settings } from "../furnish.ts";
-import { codesPlan, mailsPlan, pacedCodesPlan } from "./email.ts";
+import { codesPlan, mailsAtOncePlan, mailsPlan, pacedCodesPlan } from "./email.ts";
 import { News } from "./news.ts";
 import { pushPlan } from "./push.ts";
 import { textsAtOncePlan, textsByReceiptPlan } from "./sms.ts";
@@ -43,6 +43,7 @@ const PLANS = {
   "texts at once": textsAtOncePlan,
   "texts by receipt": textsByReceiptPlan,
   mails: mailsPlan,
+  "mails at once": mailsAtOncePlan,
   codes: codesPlan,
   "codes at the standard pace": pacedCodesPlan,
 } as const satisfies Readonly<Record<string, WorkerPlan>>;

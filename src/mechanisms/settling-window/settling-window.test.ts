@@ -195,7 +195,7 @@ test("a refill that fails ends the passage with its error, after what was answer
       groupSize: 1,
       send: async (group) => group,
       settle: async (pairs) => void settled.push(...pairs.map(({ item }) => item)),
-      refill: { below: 2, fetch: () => Promise.reject(new Error("the lock is lost")) },
+      refill: { below: 2, fetch: () => turn().then(() => Promise.reject(new Error("the lock is lost"))) },
     },
   );
   await expect(passage).rejects.toThrow("the lock is lost");
@@ -235,7 +235,7 @@ test("a failed settle ends the passage with its error, after the requests under 
       window: 3,
       groupSize: 1,
       async send(group) {
-        for (let left = group[0]!; left > 0; left--) await turn();
+        for (let left = group[0]!; left >= 0; left--) await turn();
         back += 1;
         return group;
       },
@@ -259,6 +259,7 @@ test("a send that throws leaves its group unsettled, while the answers of others
       window: 3,
       groupSize: 1,
       async send(group) {
+        await turn();
         if (group[0] === 1) throw new Error("a mistake in the client");
         await turn();
         return group;

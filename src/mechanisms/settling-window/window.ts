@@ -95,7 +95,11 @@ class Passage<Item, Answer> {
       if (size > 0) {
         const wait = this.#pace?.wait(size) ?? 0;
         if (wait > 0) await this.#ctx.clock.sleep(wait, this.#resting.signal);
-        else this.#handOut(size);
+        else {
+          this.#handOut(size);
+          // What is ready is worked off first: items that all begin before any goes on would be in memory all at once.
+          await undefined;
+        }
       } else if (this.#requests > 0 || this.#settling || this.#fetching) await this.#change();
       else if (this.#failure) throw this.#failure.error;
       else return { unsent: [...this.#ahead, ...this.#items.slice(this.#next)] };

@@ -138,15 +138,20 @@ function losing(lock: string, script: string): EmailContext {
   const around = house.process({ provider: taker });
   const run = around.redis.run.bind(around.redis) as (...args: unknown[]) => Promise<unknown>;
   let lost = false;
+  let notice = () => {};
+  const noticed = new Promise<void>((resolve) => {
+    notice = resolve;
+  });
   Object.defineProperty(around.redis, "run", {
     async value(called: { readonly name: string }, ...rest: unknown[]) {
       const answer = await run(called, ...rest);
+      if (called.name === "lock.renew" && lost) notice();
       if (called.name !== script || lost) return answer;
       lost = true;
       const thief = { hostname: "other", acquired_at: house.base.clock.now(), lock_id: "t".repeat(22) };
       await house.ctx.redis.commands.set(lock, JSON.stringify(thief), "EX", OWNER_LEASE);
       await house.base.clock.advance(31);
-      await house.query("select 1");
+      await noticed;
       return answer;
     },
   });

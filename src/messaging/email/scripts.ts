@@ -21,7 +21,7 @@ export const commitSend = defineScript({
   name: "email.commit_send",
   file: file("commit_send"),
   keys: ["purgatory", "pending", "event", "jobs", "...counters"],
-  args: ["kinds", "...items"],
+  args: ["kinds", "size", "...items"],
   idempotent: false,
   reply: codes,
 });

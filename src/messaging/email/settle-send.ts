@@ -54,6 +54,7 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
 }
 
 type Argument = string | number | Buffer;
+const PENDING_FIELDS = Object.keys(pendingHash.fields);
 
 /** The arguments of the script. A mail whose outcome cannot be written is set aside alone: its neighbours were sent. */
 async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
@@ -73,7 +74,13 @@ async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
     }
   }
   if (unwritable.length > 0) await lanes.ordinary.quarantine(ctx, unwritable);
-  const args: [number, ...Argument[]] = [kinds.count, ...kinds.blocks, ...items];
+  const args: [number, number, ...Argument[]] = [
+    kinds.count,
+    PENDING_FIELDS.length,
+    ...kinds.blocks,
+    ...PENDING_FIELDS,
+    ...items,
+  ];
   return { sound, counters: kinds.keys, args };
 }
 
@@ -83,7 +90,7 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
     countOutcome(stats, value, outcome),
   );
   if (!outcome.ok) {
-    items.push(raw, "fail", kind, value.uid, "", 0, 0, failureOf(value, outcome, now));
+    items.push(raw, kind, "fail", failureOf(value, outcome, now));
     return;
   }
   const hash = pendingHash.encode({
@@ -99,8 +106,9 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
     failure_job: value.failure_job,
     success_job: value.success_job,
   });
-  items.push(raw, "accept", kind, value.uid, outcome.messageId, String(now), hash.length);
-  for (const part of hash) items.push(part);
+  items.push(raw, kind, "accept");
+  // Their names are said once for all mails.
+  for (let at = 1; at < hash.length; at += 2) items.push(hash[at]!);
   items.push(
     outcome.hasReceipts
       ? ""

@@ -16,8 +16,16 @@ local members, first = ARGV, 6
 
 -- include: health.lua
 
-local found = {}
+-- Nearly all are as they should be, and then one look at each is enough.
+local scores, found = redis.call('ZMSCORE', set, unpack(members, first)), {}
+local is_plain = version_field == '' and companions == ''
 for at = first, #members do
-  found[#found + 1] = pending_score(members[at]) and snapshot(members[at])
+  local member, score = members[at], scores[at - first + 1]
+  local flat = is_plain and score and redis.pcall('HGETALL', set .. ':' .. member)
+  if flat and not flat.err and #flat > 0 then
+    found[#found + 1] = { member, score, flat }
+  else
+    found[#found + 1] = pending_score(member) and snapshot(member)
+  end
 end
 return { healed, found }

@@ -7,49 +7,69 @@
 --        4 jobs         list; where failure jobs are queued
 --        5 ...counters  the counters of the blocks
 -- ARGV   1 kinds        integer; how many different blocks of counts there are
---        2 ...items     the blocks, then in turn: the mail byte for byte, `accept` or `fail`, which block, uid, message id,
---                       score, number of field arguments, field and value in turn, news or failure job (may be empty)
+--        2 size         integer; how many fields the hash of a mail has
+--        3 ...items     the blocks, the names of the fields, then in turn: the mail byte for byte, which block, and either `accept`, the
+--                       values of the fields and news (may be empty), or `fail` and the failure job
 -- Reply  per item 1 applied; 0 no longer there; -2 another mail awaits its receipt under this id, nothing changed
 -- Crash  before: the next run finds the mail in the purgatory and sends it again. After: it is settled.
 local purgatory, pending, event, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
-local kinds, items = tonumber(ARGV[1]), ARGV
+local kinds, size, items = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV
+local most_leaving = math.ceil(#items / (size + 4))
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
 
 -- Most mails of a call count the same, so each block is applied once, for all mails that it counts.
-local blocks, times, at = {}, {}, 2
+local blocks, times, at = {}, {}, 3
 for kind = 1, kinds do
   blocks[kind], times[kind] = at, 0
   at = skip_tally(items, at)
 end
+-- Field and value in turn; each mail puts its own values in.
+local hash, place = {}, {}
+for field = 1, size do
+  hash[field * 2 - 1], place[items[at]] = items[at], field - 1
+  at = at + 1
+end
+
+local heard = {}
+local function accept(raw, first)
+  local uid, id, news = items[first + place.uid], items[first + place.message_id], items[first + size]
+  local key = pending .. ':' .. id
+  local holder = redis.call('HGET', key, 'uid')
+  if holder and holder ~= uid then return -2 end
+  if leave(raw) == 0 then return 0 end
+  if holder then redis.call('DEL', key) end
+  for field = 1, size do
+    hash[field * 2] = items[first + field - 1]
+  end
+  redis.call('HSET', key, unpack(hash))
+  redis.call('ZADD', pending, items[first + place.send_accepted_at], id)
+  if news ~= '' then heard[#heard + 1] = news end
+  return 1
+end
+
+local function fail(raw, job)
+  local found = leave(raw)
+  if found == 1 then redis.call('RPUSH', jobs, job) end
+  return found
+end
 
 local results = {}
 while at <= #items do
-  local raw, outcome, kind, uid, id, score, size =
-    items[at], items[at + 1], tonumber(items[at + 2]), items[at + 3], items[at + 4], items[at + 5], tonumber(items[at + 6])
-  local first_field = at + 7
-  local follows = items[first_field + size]
-  local key, result = pending .. ':' .. id, nil
-  local holder = outcome == 'accept' and redis.call('HGET', key, 'uid')
-  if holder and holder ~= uid then
-    result = -2
+  local raw, kind, outcome, first, result = items[at], tonumber(items[at + 1]), items[at + 2], at + 3, nil
+  if outcome == 'accept' then
+    result = accept(raw, first)
+    at = first + size + 1
   else
-    result = redis.call('LREM', purgatory, 1, raw)
+    result = fail(raw, items[first])
+    at = first + 1
   end
-  if result == 1 then
-    if outcome == 'accept' then
-      if holder then redis.call('DEL', key) end
-      redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
-      redis.call('ZADD', pending, score, id)
-      if follows ~= '' then redis.call('RPUSH', event, follows) end
-    else
-      redis.call('RPUSH', jobs, follows)
-    end
-    times[kind] = times[kind] + 1
-  end
+  if result == 1 then times[kind] = times[kind] + 1 end
   results[#results + 1] = result
-  at = first_field + size + 1
 end
+cut_left()
+if #heard > 0 then redis.call('RPUSH', event, unpack(heard)) end
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end

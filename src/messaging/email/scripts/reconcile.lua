@@ -14,8 +14,10 @@
 -- Crash  before: the next run finds the news in the purgatory. After: it is done.
 local purgatory, pending, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local due, kinds, items = ARGV[1], tonumber(ARGV[2]), ARGV
+local most_leaving = math.ceil(#items / 6)
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
 
 -- Most news of a call count the same, so each block is applied once, for all that it counts.
 local blocks, times, at = {}, {}, 3
@@ -24,31 +26,38 @@ for kind = 1, kinds do
   at = skip_tally(items, at)
 end
 
-local results = {}
+-- What ends is removed at the end; until then a second piece of news of the same mail must not find it.
+local results, queued, ended, ended_keys, is_ended = {}, {}, {}, {}, {}
 while at <= #items do
   local raw, how, id, uid, kind, job =
     items[at], items[at + 1], items[at + 2], items[at + 3], tonumber(items[at + 4]), items[at + 5]
   local key = pending .. ':' .. id
-  local holder = redis.call('HGET', key, 'uid') or ''
+  local holder = not is_ended[id] and redis.call('HGET', key, 'uid') or ''
   local result = -1
   if holder == uid then
-    result = redis.call('LREM', purgatory, 1, raw)
+    result = leave(raw)
   end
   if result == 1 then
     if how == 'early' then
       redis.call('ZADD', early, due, raw)
     else
       if how == 'found' then
-        redis.call('DEL', key)
-        redis.call('ZREM', pending, id)
+        is_ended[id] = true
+        ended[#ended + 1], ended_keys[#ended_keys + 1] = id, key
       end
-      if job ~= '' then redis.call('RPUSH', jobs, job) end
+      if job ~= '' then queued[#queued + 1] = job end
     end
     times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
   at = at + 6
 end
+cut_left()
+if #ended > 0 then
+  redis.call('DEL', unpack(ended_keys))
+  redis.call('ZREM', pending, unpack(ended))
+end
+if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end

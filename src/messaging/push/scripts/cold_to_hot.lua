@@ -31,6 +31,7 @@ end
 
 if not holds_lock(lock, lock_id) then return { -10, 0, score, skip, {} } end
 
+local is_first = score == '-inf' and skip == 0
 local found = redis.call('ZRANGE', cold, score, cutoff, 'BYSCORE', 'LIMIT', skip, max_items, 'WITHSCORES')
 local rested, uids = {}, {}
 for at = 1, #found, 2 do
@@ -49,6 +50,10 @@ for at = 1, #found, 2 do
 end
 if #rested > 0 then
   redis.call('RPUSH', hot, unpack(rested))
-  redis.call('ZREM', cold, unpack(rested))
+  if is_first and #rested * 2 == #found then
+    redis.call('ZREMRANGEBYRANK', cold, 0, #rested - 1)
+  else
+    redis.call('ZREM', cold, unpack(rested))
+  end
 end
 return { #rested, #found / 2, score, skip, uids }

@@ -11,9 +11,11 @@
 -- Reply  1 or 0 for each item: settled, or not there
 -- Crash  before: the next run handles these again. After: all is done; repeating answers 0.
 local purgatory, cold, hot, counters, groups = KEYS[1], KEYS[2], KEYS[3], KEYS, ARGV
+local most_leaving = math.ceil(#groups / 3)
 
 -- include: wrongly_typed.fragment.lua
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
 
 local wrong = wrongly_typed({ [cold] = 'zset', [hot] = 'list' })
 if wrong then return redis.error_reply('WRONGTYPE ' .. wrong .. ' has another type than it needs') end
@@ -25,7 +27,7 @@ while at <= #groups do
   local first = skip_tally(groups, block)
   local applied = 0
   for item = first, first + 3 * (size - 1), 3 do
-    local removed = redis.call('LREM', purgatory, 1, groups[item])
+    local removed = leave(groups[item])
     if removed == 1 then
       applied = applied + 1
       if groups[item + 2] == '' then
@@ -40,6 +42,7 @@ while at <= #groups do
   if applied > 0 then tally(counters, 3, groups, block, applied) end
   at = first + 3 * size
 end
+cut_left()
 if #tickets > 0 then redis.call('ZADD', cold, unpack(tickets)) end
 if #jobs > 0 then redis.call('RPUSH', hot, unpack(jobs)) end
 return settled

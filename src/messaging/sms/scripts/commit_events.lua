@@ -20,9 +20,11 @@
 local set, quarantine, purgatory, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local version_field, companions, queue, now, call_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local kinds, items = tonumber(ARGV[6]), ARGV
+local most_leaving = math.ceil(#items / 8)
 
 -- include: ../../../mechanisms/pending-set/scripts/health.lua
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
 
 -- Most events of a call count the same, so each block is applied once, for all that it counts.
 local blocks, times, at = {}, {}, 7
@@ -44,7 +46,7 @@ while at <= #items do
   elseif version ~= expected then
     result = -3
   else
-    result = redis.call('LREM', purgatory, 1, raw)
+    result = leave(raw)
   end
   if result == 1 then
     if action == 'early' then
@@ -63,6 +65,7 @@ while at <= #items do
   results[#results + 1] = result
   at = first_field + size + 1
 end
+cut_left()
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 5, items, blocks[kind], times[kind]) end
 end

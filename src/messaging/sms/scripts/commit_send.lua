@@ -15,8 +15,10 @@
 -- Crash  before: the next run finds the text in the purgatory and looks it up. After: it is settled.
 local purgatory, pending, jobs, recent, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local now, forget_before, kinds, items = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV
+local most_leaving = math.ceil(#items / 7)
 
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
 
 redis.call('ZREMRANGEBYSCORE', recent, '-inf', '(' .. forget_before)
 
@@ -32,10 +34,12 @@ while at <= #items do
   local raw, outcome, sid, due = items[at], items[at + 1], items[at + 2], items[at + 3]
   local kind, size, first_field = tonumber(items[at + 4]), tonumber(items[at + 5]), at + 6
   local callback = items[first_field + size]
-  local result = redis.call('LREM', purgatory, 1, raw)
-  if result == 1 and outcome == 'pending' and redis.call('ZSCORE', pending, sid) then
-    redis.call('LPUSH', purgatory, raw)
-    result = -2
+  local result
+  if outcome == 'pending' and redis.call('ZSCORE', pending, sid) then
+    cut_left()
+    result = redis.call('LPOS', purgatory, raw) and -2 or 0
+  else
+    result = leave(raw)
   end
   if result == 1 then
     if sid ~= '' then
@@ -54,6 +58,7 @@ while at <= #items do
   results[#results + 1] = result
   at = first_field + size + 1
 end
+cut_left()
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end
