@@ -10,6 +10,9 @@ export type Noted = z.output<typeof Noted>;
 const MOST = 200_000;
 const PAGE = 500;
 
+/** Names are in the order of the alphabet, and so a click comes before whoever signed in after it. */
+const nameOf = ({ click: { track_type, uid } }: Noted) => `${track_type} ${uid}`;
+
 /**
  * Uses of links that came while Redis or SQL was away, on this machine's disk until they can be counted.
  *
@@ -31,10 +34,10 @@ export class ClickJournal {
   /** Done when it is on disk; false when the journal is full. */
   async note(noted: Noted): Promise<boolean> {
     if (this.size >= MOST) return false;
-    return this.#database.put(noted.click.uid, JSON.stringify(noted));
+    return this.#database.put(nameOf(noted), JSON.stringify(noted));
   }
 
-  /** The next uses. What cannot be read is no use to anybody and is removed. */
+  /** The next uses, clicks before sign-ins. What cannot be read is no use to anybody and is removed. */
   next(): readonly Noted[] {
     const found: Noted[] = [];
     for (const { key, value } of this.#database.getRange({ limit: PAGE })) {
@@ -45,8 +48,8 @@ export class ClickJournal {
     return found;
   }
 
-  async remove(uids: readonly string[]): Promise<void> {
-    await Promise.all(uids.map((uid) => this.#database.remove(uid)));
+  async remove(taken: readonly Noted[]): Promise<void> {
+    await Promise.all(taken.map((noted) => this.#database.remove(nameOf(noted))));
   }
 
   close(): Promise<void> {

@@ -46,10 +46,14 @@ class Outage {
     let taken = 0;
     for (let page = journal?.next() ?? []; page.length > 0; page = journal!.next()) {
       const desk = deskOf(this.#ctx);
-      await Promise.all(
-        page.map(({ code, click }) => desk.take({ kind: click.track_type, code, click, limited: false })),
-      );
-      await journal!.remove(page.map(({ click }) => click.uid));
+      // A sign-in is kept under its click, which must be there before it.
+      for (const kind of ["on_click", "post_login"] as const)
+        await Promise.all(
+          page.flatMap(({ code, click }) =>
+            click.track_type === kind ? [desk.take({ kind, code, click, limited: false })] : [],
+          ),
+        );
+      await journal!.remove(page);
       taken += page.length;
     }
     return taken;

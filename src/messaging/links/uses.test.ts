@@ -8,7 +8,7 @@ import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { sweepDeltas } from "../../mechanisms/dated-counters/index.ts";
 import { cacheSettings } from "../../mechanisms/layered-cache/settings.ts";
 import { abandonLinks, queuePersist } from "./fate.ts";
-import { follow } from "./follow.ts";
+import { follow, followedBySignIn } from "./follow.ts";
 import { delayedClickPersist, leakedLinkDetection, persistLink } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { type LinksHouse, openLinks, PERSON } from "./links.fixture.ts";
@@ -177,6 +177,36 @@ test("while Redis is away a click is sent on and noted, and is counted once when
   expect(await catchUp(ctx)).toBe(0);
   const { events, words } = await house.statistics();
   expect([events.clicks_buffered, words.clicks_failed]).toEqual([2, { dne: 1 }]);
+  await house.audit();
+});
+
+test("whoever signs in right after a click while Redis is away is kept under it, once, when it is back", async () => {
+  const ctx = house.process({ settings: [[cacheSettings.folder, join(folder, "sign-ins")]] });
+  const { run } = ctx.redis;
+  const links = [await house.link(), await storedLink()];
+  const person = { method: "POST", headers: PERSON, userSub: undefined };
+  Object.assign(ctx.redis, { run: () => Promise.reject(new Error("Redis is away")) });
+  try {
+    // Uids are drawn by chance: of a few, some sort before their click's.
+    for (let time = 0; time < 4; time++)
+      for (const { code } of links) {
+        const { click_uid } = await follow(ctx, code, person);
+        await followedBySignIn(ctx, code, click_uid, { ...person, userSub: "ada" });
+      }
+  } finally {
+    Object.assign(ctx.redis, { run });
+  }
+  expect(await catchUp(ctx)).toBe(16);
+  const { events, words } = await house.statistics();
+  expect([events.click_attempts, events.clicks_buffered, events.clicks_direct_to_db]).toEqual([16, 8, 8]);
+  expect(words.clicks_failed).toBeUndefined();
+  const rows = await house.query<{ parent_known: boolean; child_known: boolean }>(
+    "select parent_known, child_known from user_touch_link_clicks order by track_type",
+  );
+  expect(rows.map((row) => [row.parent_known, row.child_known])).toEqual([
+    ...Array(4).fill([false, true]),
+    ...Array(4).fill([true, false]),
+  ]);
   await house.audit();
 });
 
