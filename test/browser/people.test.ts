@@ -2,13 +2,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../harness/facts.ts";
 import { barriers, scrollsSideways } from "./barriers.ts";
 import { type PeopleScene, POINT, peopleScene, SCRIPT } from "./people-scene.ts";
-import { openStage, type Stage, type Visit } from "./stage.ts";
+import { freePort, openStage, type Stage, type Visit } from "./stage.ts";
 
 let stage: Stage;
 let scene: PeopleScene;
 let desk: Visit;
 beforeAll(async () => {
-  stage = await openStage();
+  // Links in messages lead to this very server, so that they can be followed.
+  const port = await freePort();
+  stage = await openStage({
+    CARILLON_HTTP_PORT: `${port}`,
+    CARILLON_LINKS_WEB_ROOT: `http://127.0.0.1:${port}`,
+  });
   scene = await peopleScene(stage.house);
   desk = await stage.visit();
   // Sooner than the test itself gives up, so that a failure names the step.
@@ -36,7 +41,7 @@ async function sendTo(search: string, option: RegExp, channel: string): Promise<
   await page.getByRole("heading", { level: 1, name: "Touch", exact: true }).waitFor();
 }
 
-test("a touch that somebody sends is watched from queued to delivered to clicked", async () => {
+test("a touch that somebody sends is watched from queued to delivered, tapped on the phone of the inbox, and seen as clicked", async () => {
   const { page, open, takeFaults } = desk;
   await open(`/touch-points/${scene.pointUid}`);
   await sendTo("+1 202 555 0133", /Chiyo Tanaka/, "SMS");
@@ -50,10 +55,20 @@ test("a touch that somebody sends is watched from queued to delivered to clicked
   await passed("Delivered");
   expect(await stations.getByText("not yet").count()).toBe(1);
   const text = await eventually(async () => (await received("+12025550133"))[0], "a text");
-  await scene.call("POST", "/sandbox/api/recipients/click", { code: text.codes[0] });
+  const phone = await desk.context.newPage();
+  await phone.goto(`${stage.url}/sandbox`);
+  const notices = phone.getByRole("list", { name: "Notifications" });
+  await notices.getByRole("button", { name: /\+12025550133/ }).click();
+  const landing = desk.context.waitForEvent("page");
+  await phone
+    .getByRole("list", { name: "Texts with +12025550133" })
+    .getByRole("link", { name: new RegExp(text.codes[0]!) })
+    .click();
+  await (await landing).waitForLoadState();
   await moments.getByText("Clicked", { exact: true }).waitFor();
   await passed("Clicked");
   expect(await stations.getByText("not yet").count()).toBe(0);
+  await Promise.all([phone.close(), (await landing).close()]);
   // The link leads on to its own clicks, with the program that previewed it kept apart.
   await page.getByRole("link", { name: text.codes[0]!, exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Links" }).waitFor();

@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { contacts } from "../../src/messaging/contacts/index.ts";
@@ -10,10 +9,9 @@ import { createLinks, linkSettings, recordTouches } from "../../src/messaging/li
 import { sms } from "../../src/messaging/sms/index.ts";
 import { openRooms, type RoomsHouse } from "../harness/rooms.ts";
 import { barriers, scrollsSideways } from "./barriers.ts";
+import { freePort, PERSON } from "./stage.ts";
 
 const READER = "ada@example.com";
-/** A browser that tests drive says so, and is counted as a program. */
-const PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
 
 let house: RoomsHouse;
 let browser: Browser;
@@ -22,14 +20,6 @@ let root = "";
 let home = "";
 let leaving = "";
 let token = "";
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 beforeAll(async () => {
   const port = await freePort();

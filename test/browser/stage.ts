@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
@@ -38,6 +39,19 @@ export interface Stage {
   signInLink(): Promise<string>;
   visit(options?: VisitOptions): Promise<Visit>;
   close(): Promise<void>;
+}
+
+/** As a person's browser calls itself: one without a window says so, and its clicks are a robot's. */
+export const PERSON =
+  "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+
+/** A port that nobody has at this moment, for whoever must know it before the server has it. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
@@ -83,6 +97,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
         colorScheme,
         storageState,
         locale: "en-US",
+        userAgent: PERSON,
       });
       const page = await context.newPage();
       const faults = watch(page);

@@ -1,6 +1,6 @@
 export { type Answer, CarillonApiError } from "carillon/client";
 export { carillon, type Standing } from "./carillon.ts";
-export { CHANNELS, type ChannelToday, FAMILIES, todayOf } from "./outcomes.ts";
+export { CHANNELS, type ChannelToday, FAMILIES, outcomesOf, todayOf } from "./outcomes.ts";
 export { CALM, type ChangeOptions, LIVE, type Read, type ReadOptions, useChange, useRead } from "./reads.ts";
 export { signIn, signOut, useSession, useStatisticsTimezone } from "./session.ts";
 export { countOf, dateIn, daysCounted, rowsOf, useDays, useToday } from "./statistics.ts";

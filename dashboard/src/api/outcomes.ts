@@ -9,7 +9,7 @@ export const CHANNELS = [
     sends: "push_tickets",
     ends: "push_receipts",
     sent: ["succeeded"],
-    delivered: { sends: [], ends: ["succeeded"] },
+    delivered: { sends: [], ends: ["succeeded"], less: [] },
     failed: {
       sends: [
         "abandoned",
@@ -36,7 +36,8 @@ export const CHANNELS = [
     sends: "sms_send",
     ends: "sms_events",
     sent: ["succeeded_pending", "succeeded_immediate"],
-    delivered: { sends: ["succeeded_immediate"], ends: ["succeeded"] },
+    // News of success come more than once of a text, its end comes once; those that failed are among the ends.
+    delivered: { sends: ["succeeded_immediate"], ends: ["removed"], less: ["failed"] },
     failed: {
       sends: [
         "abandoned",
@@ -54,7 +55,7 @@ export const CHANNELS = [
     sends: "email_send",
     ends: "email_events",
     sent: ["accepted"],
-    delivered: { sends: [], ends: ["succeeded"] },
+    delivered: { sends: [], ends: ["succeeded"], less: [] },
     failed: { sends: ["abandoned", "failed_permanently"], ends: ["bounced", "complaint"] },
   },
 ] as const;
@@ -76,16 +77,36 @@ export interface ChannelToday {
 }
 
 type Counts = Readonly<Record<string, unknown>>;
+type Channel = (typeof CHANNELS)[number];
+type Family = Channel["sends" | "ends"];
+type Series = (family: Family, ...events: readonly string[]) => readonly number[];
 
-/** What became of each channel's messages today, from what its families counted. */
+/** What became of a channel's messages day by day, from what its families counted. */
+export function outcomesOf({ sends, ends, delivered, failed }: Channel, series: Series) {
+  const told = series(ends, ...delivered.ends);
+  const atOnce = series(sends, ...delivered.sends);
+  const less = series(ends, ...delivered.less);
+  const sooner = series(sends, ...failed.sends);
+  const later = series(ends, ...failed.ends);
+  return {
+    delivered: told.map((count, day) => Math.max(0, count + (atOnce[day] ?? 0) - (less[day] ?? 0))),
+    failed: later.map((count, day) => count + (sooner[day] ?? 0)),
+  };
+}
+
+/** The same of today alone, with what was queued and sent. */
 export function todayOf(today: Readonly<Record<string, Counts | undefined>>): readonly ChannelToday[] {
-  return CHANNELS.map(({ name, label, path, sends, ends, sent, delivered, failed }) => ({
-    name,
-    label,
-    path,
-    queued: countOf(today[sends], "queued"),
-    sent: countOf(today[sends], ...sent),
-    delivered: countOf(today[sends], ...delivered.sends) + countOf(today[ends], ...delivered.ends),
-    failed: countOf(today[sends], ...failed.sends) + countOf(today[ends], ...failed.ends),
-  }));
+  return CHANNELS.map((channel) => {
+    const { name, label, path, sends, sent } = channel;
+    const { delivered, failed } = outcomesOf(channel, (family, ...events) => [countOf(today[family], ...events)]);
+    return {
+      name,
+      label,
+      path,
+      queued: countOf(today[sends], "queued"),
+      sent: countOf(today[sends], ...sent),
+      delivered: delivered[0] ?? 0,
+      failed: failed[0] ?? 0,
+    };
+  });
 }

@@ -14,12 +14,26 @@ const bell: MantineColorsTuple = [
   "#1d3a66",
 ];
 
+/** Greys of the night with the blue of the surfaces in them. */
+const dark: MantineColorsTuple = [
+  "#c9d3de",
+  "#b3c0ce",
+  "#8797a8",
+  "#66778a",
+  "#3a4857",
+  "#313e4c",
+  "#232e3a",
+  "#17202a",
+  "#131b24",
+  "#0f151c",
+];
+
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
 export const theme = createTheme({
   primaryColor: "bell",
   primaryShade: { light: 7, dark: 6 },
-  colors: { bell },
+  colors: { bell, dark },
   fontFamily: FONT,
   fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace',
   headings: { fontFamily: FONT, fontWeight: "650" },
@@ -40,6 +54,7 @@ export const variables: CSSVariablesResolver = () => ({
   light: {
     "--mantine-color-body": "#f5f7fa",
     "--mantine-color-dimmed": "#566373",
+    "--mantine-color-placeholder": "#6a7686",
     "--surface": "#ffffff",
     "--surface-sunken": "#f0f3f7",
     "--hairline": "#dfe5ec",
@@ -65,6 +80,7 @@ export const variables: CSSVariablesResolver = () => ({
   dark: {
     "--mantine-color-body": "#0f151c",
     "--mantine-color-dimmed": "#9caab9",
+    "--mantine-color-placeholder": "#93a2b2",
     "--surface": "#17202a",
     "--surface-sunken": "#111921",
     "--hairline": "#293543",

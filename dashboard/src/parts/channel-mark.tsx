@@ -21,6 +21,9 @@ export function ChannelMark({ channel }: { readonly channel: ChannelName | "phon
   );
 }
 
+/** Where a message goes, as people would say it: what makes one push token another stands inside its brackets. */
+export const addressText = (address: string) => address.replace(/^Expo(?:nent)?PushToken\[(.*)\]$/, "device $1");
+
 /** The sign of a channel alone, where there is no room for its name. */
 export function ChannelSign({ channel }: { readonly channel: ChannelName }) {
   const Icon = ICONS[channel];

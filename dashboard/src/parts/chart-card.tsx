@@ -10,8 +10,9 @@ import { numberText } from "./figures.tsx";
 import { Panel } from "./page-header.tsx";
 import { EmptyState, ErrorState } from "./states.tsx";
 
-/** The library that draws is heavy: pages stand before it is there. */
-const Drawing = lazy(() => import("./drawing.tsx"));
+/** The library that draws is heavy: pages stand before it is there. It comes while they ask for numbers. */
+const drawing = import("./drawing.tsx");
+const Drawing = lazy(() => drawing);
 
 export interface ChartSeries {
   /** The field of each row that holds its numbers. */
@@ -19,6 +20,8 @@ export interface ChartSeries {
   readonly label: string;
   /** One of `SERIES` of the theme. */
   readonly color: string;
+  /** A level that stays from day to day, whose days must not be added up: the latest is told. */
+  readonly isLevel?: boolean;
 }
 
 export type ChartRow = { readonly label: string } & Readonly<Record<string, number | string>>;
@@ -54,7 +57,9 @@ export function ChartCard({
   const [asTable, setAsTable] = useState(false);
   const today = dateIn(useStatisticsTimezone());
   const isOpen = rows?.at(-1)?.label === today;
-  const totals = series.map(({ name }) => (rows ?? []).reduce((sum, row) => sum + Number(row[name] ?? 0), 0));
+  const totals = series.map(({ name, isLevel }) =>
+    (isLevel ? (rows ?? []).slice(-1) : (rows ?? [])).reduce((sum, row) => sum + Number(row[name] ?? 0), 0),
+  );
   const isEmpty = rows !== undefined && totals.every((total) => total === 0);
   const summary = series.map(({ label }, index) => `${label} ${numberText(totals[index]!)}`).join(", ");
   const toggle = (
@@ -69,8 +74,18 @@ export function ChartCard({
       </ActionIcon>
     </Tooltip>
   );
+  const told =
+    isOpen && !isEmpty && !asTable ? (
+      <>
+        {description}
+        {description && ". "}
+        <span className={styles.open} aria-hidden /> is today so far
+      </>
+    ) : (
+      description
+    );
   return (
-    <Panel title={title} description={description} actions={toggle} h="100%">
+    <Panel title={title} description={told} actions={toggle} h="100%">
       <Group gap="md" mb="sm" mih={22}>
         {series.map(({ name, label, color }, index) => (
           <span key={name} className={styles.legend}>
@@ -79,37 +94,35 @@ export function ChartCard({
             <b>{rows === undefined ? "" : numberText(totals[index]!, "short")}</b>
           </span>
         ))}
-        {isOpen && !isEmpty && !asTable && (
-          <span className={styles.legend}>
-            <span className={styles.open} />
-            today so far
-          </span>
-        )}
       </Group>
       <Box
-        h={height}
-        style={{ overflow: "auto" }}
+        className={styles.room}
+        mih={height}
         tabIndex={asTable ? 0 : undefined}
         role={asTable ? "region" : undefined}
         aria-label={asTable ? `${title}, as a table` : undefined}
       >
-        {rows === undefined ? (
-          read?.error ? (
-            <ErrorState error={read.error} retry={() => void read.refetch()} />
+        <div className={styles.filling}>
+          {rows === undefined ? (
+            read?.error ? (
+              <ErrorState error={read.error} retry={() => void read.refetch()} />
+            ) : (
+              <Skeleton h="100%" />
+            )
+          ) : isEmpty ? (
+            (empty ?? (
+              <EmptyState title="Nothing to count yet">Numbers appear here as soon as there are any.</EmptyState>
+            ))
+          ) : asTable ? (
+            <Numbers title={title} rows={rows} series={series} today={today} />
           ) : (
-            <Skeleton h={height} />
-          )
-        ) : isEmpty ? (
-          (empty ?? <EmptyState title="Nothing to count yet">Numbers appear here as soon as there are any.</EmptyState>)
-        ) : asTable ? (
-          <Numbers title={title} rows={rows} series={series} today={today} />
-        ) : (
-          <div role="img" aria-label={`${title}. ${rows.length} days: ${summary}.`}>
-            <Suspense fallback={<Skeleton h={height} />}>
-              <Drawing rows={rows} series={series} type={type} height={height} isOpen={isOpen} />
-            </Suspense>
-          </div>
-        )}
+            <div role="img" aria-label={`${title}. ${rows.length} days: ${summary}.`} className={styles.drawing}>
+              <Suspense fallback={<Skeleton h="100%" />}>
+                <Drawing rows={rows} series={series} type={type} isOpen={isOpen} />
+              </Suspense>
+            </div>
+          )}
+        </div>
       </Box>
     </Panel>
   );

@@ -5,6 +5,9 @@ import { numberText } from "./figures.tsx";
 
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
 
+/** Marks of the axis are exact: 1.65K, not 1.7K. */
+const tick = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 2 });
+
 /** `2026-11-16` as people write it; anything else as it is. */
 function dayText(label: string): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(label) ? day.format(new Date(`${label}T00:00:00Z`)) : label;
@@ -14,32 +17,32 @@ interface DrawingProps {
   readonly rows: readonly ChartRow[];
   readonly series: readonly ChartSeries[];
   readonly type: NonNullable<ChartCardProps["type"]>;
-  readonly height: number;
   /** The last row is a day that is not over. */
   readonly isOpen: boolean;
 }
 
 /** The chart itself, apart from its card because of the weight of what draws it. */
-export default function Drawing({ rows, series, type, height, isOpen }: DrawingProps) {
+export default function Drawing({ rows, series, type, isOpen }: DrawingProps) {
   const last = isOpen ? rows.at(-1) : undefined;
   // The curve ends with the last whole day; the open one keeps its place on the axis.
   const data = last ? [...rows.slice(0, -1), { label: last.label }] : [...rows];
   return (
     <AreaChart
-      h={height}
+      h="100%"
       data={data as (ChartRow & Record<string, unknown>)[]}
       dataKey="label"
       type={type === "stacked" ? "stacked" : "default"}
-      curveType="monotone"
+      curveType="linear"
       connectNulls={false}
       withDots={false}
-      strokeWidth={1.5}
-      fillOpacity={type === "stacked" ? 0.55 : 0.08}
+      // Parts of a whole have no outline: that of a part of nothing would hide the part below it.
+      strokeWidth={type === "stacked" ? 0 : 1.75}
+      fillOpacity={type === "stacked" ? 0.75 : 0.08}
       gridAxis="x"
       tickLine="none"
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
       xAxisProps={{ tickFormatter: dayText, minTickGap: 40, padding: { right: 8 } }}
-      yAxisProps={{ width: 44, allowDecimals: false, tickFormatter: (value: number) => numberText(value, "short") }}
+      yAxisProps={{ width: 48, allowDecimals: false, tickFormatter: (value: number) => tick.format(value) }}
       areaProps={{ isAnimationActive: false }}
       referenceDots={last ? marksOf(last, series, type) : []}
       tooltipProps={{

@@ -26,6 +26,13 @@ export function counted(count: number, one: string, many: string): string {
   return `${numberText(count)} ${count === 1 ? one : many}`;
 }
 
+/** What a field with a plural for a name counted: `1 message attempted`, `2 messages attempted`. */
+export function countedField(name: string, count: number): string {
+  const [first = "", ...rest] = name.replaceAll("_", " ").split(" ");
+  const one = first.endsWith("ies") ? first.replace(/ies$/, "y") : first.replace(/([^su])s$/, "$1");
+  return counted(count, [one, ...rest].join(" "), [first, ...rest].join(" "));
+}
+
 /** A number for people; a dash where there is none. */
 export function Num({ value, as = "whole" }: { readonly value: number | null | undefined; readonly as?: Shape }) {
   if (value === null || value === undefined) return <span>–</span>;

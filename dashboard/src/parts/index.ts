@@ -1,8 +1,15 @@
-export { CHANNEL_LABELS, CHANNEL_NAMES, ChannelMark, type ChannelName, ChannelSign } from "./channel-mark.tsx";
+export {
+  addressText,
+  CHANNEL_LABELS,
+  CHANNEL_NAMES,
+  ChannelMark,
+  type ChannelName,
+  ChannelSign,
+} from "./channel-mark.tsx";
 export { ChartCard, type ChartSeries } from "./chart-card.tsx";
 export { ConfirmButton } from "./confirm-button.tsx";
 export { type Column, DataTable } from "./data-table.tsx";
-export { Ago, counted, Duration, durationText, Num, numberText, Time } from "./figures.tsx";
+export { Ago, counted, countedField, Duration, durationText, Num, numberText, Time } from "./figures.tsx";
 export { JobRuns } from "./job-runs.tsx";
 export { JsonView } from "./json-view.tsx";
 export { useKeyPages } from "./key-pages.tsx";

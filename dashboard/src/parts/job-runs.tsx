@@ -2,7 +2,7 @@ import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type Answer, LIVE, useRead } from "../api/index.ts";
 import { DataTable } from "./data-table.tsx";
-import { Duration, numberText, Time } from "./figures.tsx";
+import { countedField, Duration, Time } from "./figures.tsx";
 import { JsonView } from "./json-view.tsx";
 import { Panel } from "./page-header.tsx";
 import { StateBadge } from "./state-badge.tsx";
@@ -75,9 +75,7 @@ export function JobRuns({ jobs, description }: { readonly jobs: readonly string[
 function Deeds({ report: { counts } }: { readonly report: Report }) {
   // Dates stand among the counts of some jobs; they are told in the details.
   const done = Object.entries(counts).filter(([name, count]) => Number(count) > 0 && !name.endsWith("_date"));
-  const text = done
-    .map(([name, count]) => `${numberText(Number(count))} ${name.replace(/^num_/, "").replaceAll("_", " ")}`)
-    .join(", ");
+  const text = done.map(([name, count]) => countedField(name.replace(/^num_/, ""), Number(count))).join(", ");
   return (
     <Text size="sm" lineClamp={2}>
       {text || "nothing was to do"}

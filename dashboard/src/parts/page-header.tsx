@@ -36,7 +36,18 @@ interface PanelProps extends Pick<PaperProps, "p" | "h"> {
 /** A part of a page with a heading of its own. */
 export function Panel({ title, description, actions, children, p = { base: "md", sm: "lg" }, h }: PanelProps) {
   return (
-    <Paper component="section" withBorder p={p} h={h} bg="var(--surface)" style={{ borderColor: "var(--hairline)" }}>
+    <Paper
+      component="section"
+      withBorder
+      p={p}
+      h={h}
+      bg="var(--surface)"
+      // A panel as high as its neighbour can put what it shows at its lower edge.
+      style={{
+        borderColor: "var(--hairline)",
+        ...(h === undefined ? {} : { display: "flex", flexDirection: "column" }),
+      }}
+    >
       {(title || actions) && (
         <Group justify="space-between" align="flex-start" mb="sm" wrap="nowrap" gap="sm">
           <Stack gap={2}>
@@ -51,7 +62,11 @@ export function Panel({ title, description, actions, children, p = { base: "md",
               </Text>
             )}
           </Stack>
-          {actions && <Group gap="xs">{actions}</Group>}
+          {actions && (
+            <Group gap="xs" style={{ flexShrink: 0 }}>
+              {actions}
+            </Group>
+          )}
         </Group>
       )}
       {children}

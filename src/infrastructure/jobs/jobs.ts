@@ -115,7 +115,7 @@ export const checkRedis = defineRunner({
     if (now.slowId > before.slowId)
       ctx.alerts.warning(
         "redis:slow",
-        `${now.slowId - before.slowId} slow commands since the last check; see SLOWLOG GET`,
+        `slow commands since the last check: ${now.slowId - before.slowId}; see SLOWLOG GET`,
       );
   },
 });

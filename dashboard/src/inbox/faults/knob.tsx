@@ -238,7 +238,7 @@ function Shares({ label, description, of, value, onTurn }: SharesProps) {
         {names.map((name) => (
           <Figure
             key={name}
-            label={name}
+            label={name.replaceAll("_", " ")}
             value={percent(value[name] ?? 0)}
             unit="%"
             max={100}

@@ -1,6 +1,6 @@
 import { Skeleton, UnstyledButton } from "@mantine/core";
 import { IconBell, IconMessage2 } from "@tabler/icons-react";
-import { Ago, StateBadge } from "../../parts/index.ts";
+import { Ago, addressText, StateBadge } from "../../parts/index.ts";
 import type { Message } from "../messages.ts";
 import styles from "./phone.module.css";
 
@@ -44,7 +44,9 @@ export function LockScreen({ messages, now, onOpen }: LockScreenProps) {
                 </span>
                 <span className={styles.text}>{message.text}</span>
                 <span className={styles.line}>
-                  <span className={styles.address}>{message.channel === "push" ? message.to : "Text"}</span>
+                  <span className={styles.address}>
+                    {message.channel === "push" ? addressText(message.to) : "Text"}
+                  </span>
                   <StateBadge state={message.status} />
                 </span>
               </span>

@@ -1,5 +1,6 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
-import { IconPlayerPlay } from "@tabler/icons-react";
+import { Button, Stack, Text, TextInput } from "@mantine/core";
+import { IconPlayerPlay, IconSearch } from "@tabler/icons-react";
+import { useState } from "react";
 import { type Answer, useChange, useRead } from "../../api/index.ts";
 import { DataTable, Duration, EmptyState, JsonView, Panel, StateBadge, Time } from "../../parts/index.ts";
 import { JobName } from "./running-jobs.tsx";
@@ -14,6 +15,8 @@ export function RecurringJobs() {
     done: ({ queued }) => (queued ? "It runs next" : "It was waiting to run already"),
     refreshes: ["/api/1/admin/jobs"],
   });
+  const [wanted, setWanted] = useState("");
+  const isWanted = (text: string) => text.toLowerCase().includes(wanted.trim().toLowerCase());
   const reportOf = new Map(reports.data?.items.map((report) => [report.runner, report]));
   const description =
     schedule.data?.current === false
@@ -21,15 +24,29 @@ export function RecurringJobs() {
       : "What runs by itself, how its last run went, and when it runs next";
   return (
     <Panel title="Schedule" description={description}>
+      <TextInput
+        type="search"
+        aria-label="Find a job"
+        placeholder="Find a job or what it does"
+        leftSection={<IconSearch size={16} aria-hidden />}
+        value={wanted}
+        onChange={(event) => setWanted(event.currentTarget.value)}
+        mb="sm"
+        maw={460}
+      />
       <DataTable
         caption="Recurring jobs"
-        rows={schedule.data?.items}
+        rows={schedule.data?.items.filter(({ name, doc, kwargs }) => isWanted(`${name} ${wordsIn(kwargs)} ${doc}`))}
         read={schedule}
         keyOf={({ digest }) => digest}
         expect={10}
-        empty={<EmptyState title="Nothing recurs" />}
+        empty={<EmptyState title={wanted === "" ? "Nothing recurs" : "No job fits"} />}
         columns={[
-          { title: "Job", cell: ({ name, doc }) => <JobName name={name} doc={doc} />, sortBy: ({ name }) => name },
+          {
+            title: "Job",
+            cell: ({ name, doc, kwargs }) => <JobName name={name} doc={doc} of={wordsIn(kwargs)} />,
+            sortBy: ({ name, kwargs }) => `${name} ${wordsIn(kwargs)}`,
+          },
           { title: "Runs", cell: ({ schedule: plan }) => <Rhythm plan={plan} /> },
           { title: "Last run", cell: ({ name }) => <LastRun report={reportOf.get(name)} /> },
           {
@@ -79,6 +96,13 @@ export function RecurringJobs() {
   );
 }
 
+/** What tells runs of the same job apart, such as the family of statistics that is moved. */
+function wordsIn(kwargs: Readonly<Record<string, unknown>>): string {
+  return Object.values(kwargs)
+    .filter((value) => typeof value === "string" && /^[a-z_]+$/.test(value))
+    .join(" ");
+}
+
 function Rhythm({ plan }: { readonly plan: Readonly<Record<string, unknown>> }) {
   return (
     <>
@@ -101,9 +125,11 @@ function LastRun({ report }: { readonly report: Report | undefined }) {
     <Stack gap={3} align="flex-start">
       <StateBadge state={report.state} label={report.state === "last_failed" ? "failed" : report.state} />
       {report.finished_at !== null && (
-        <Group gap={5} fz="xs" c="dimmed">
-          <Time at={report.finished_at} />, took <Duration seconds={report.running_time} />
-        </Group>
+        <Text size="xs" c="dimmed" component="div">
+          <Time at={report.finished_at} />
+          <br />
+          took <Duration seconds={report.running_time} />
+        </Text>
       )}
     </Stack>
   );

@@ -1,7 +1,17 @@
 import { Code, Stack, Text } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
-import { DataTable, Duration, EmptyState, JsonView, Num, Panel, StateBadge, Time } from "../../parts/index.ts";
+import {
+  DataTable,
+  Duration,
+  durationText,
+  EmptyState,
+  JsonView,
+  Num,
+  Panel,
+  StateBadge,
+  Time,
+} from "../../parts/index.ts";
 import { JobProgress } from "./job-progress.tsx";
 
 export function RunningJobs() {
@@ -65,13 +75,13 @@ export function RunningJobs() {
           columns={[
             { title: "Host", cell: ({ host, pid }) => `${host} (process ${pid})` },
             { title: "Version", cell: ({ version }) => version },
-            { title: "Categories", cell: ({ categories }) => categories },
+            { title: "Takes", cell: ({ categories }) => categoriesText(categories) },
             { title: "Running", align: "right", cell: ({ running: jobs }) => <Num value={jobs.length} /> },
             { title: "Slots", align: "right", cell: ({ concurrency }) => <Num value={concurrency} /> },
             {
               title: "Heartbeat",
               align: "right",
-              cell: ({ heartbeat_age }) => <Duration seconds={Math.round(heartbeat_age)} />,
+              cell: ({ heartbeat_age }) => `${durationText(Math.round(heartbeat_age))} ago`,
             },
             { title: "Started", align: "right", cell: ({ started_at }) => <Time at={started_at} /> },
           ]}
@@ -81,11 +91,27 @@ export function RunningJobs() {
   );
 }
 
+const CATEGORIES: Readonly<Record<string, string>> = { "1": "costly", "2": "cheap" };
+const categoriesText = (categories: string) =>
+  `${categories
+    .split(",")
+    .map((each) => CATEGORIES[each.trim()] ?? each)
+    .join(" and ")} jobs`;
+
 /** `runners.` is the same for all of them. */
-export function JobName({ name, doc }: { readonly name: string; readonly doc?: string }) {
+export function JobName({
+  name,
+  doc,
+  of = "",
+}: {
+  readonly name: string;
+  readonly doc?: string;
+  readonly of?: string;
+}) {
   return (
     <>
       <Code fz="sm">{name.replace(/^runners\./, "") || "(not a job)"}</Code>
+      {of !== "" && ` ${of}`}
       {doc && (
         <Text size="xs" c="dimmed" component="span" display="block" mt={3}>
           {doc}

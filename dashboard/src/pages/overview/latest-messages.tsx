@@ -2,7 +2,16 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { LIVE, useRead } from "../../api/index.ts";
-import { type ChannelName, ChannelSign, EmptyState, ErrorState, LoadingState, Panel, Time } from "../../parts/index.ts";
+import {
+  addressText,
+  type ChannelName,
+  ChannelSign,
+  EmptyState,
+  ErrorState,
+  LoadingState,
+  Panel,
+  Time,
+} from "../../parts/index.ts";
 import styles from "./latest-messages.module.css";
 
 const SHOWN = 6;
@@ -26,7 +35,7 @@ export function LatestMessages({ isSimulated }: { readonly isSimulated: boolean 
         key: id,
         channel,
         words: subject ? <b>{subject}</b> : text,
-        whom: direction === "in" ? `from ${from ?? "somebody"}` : `to ${to}`,
+        whom: direction === "in" ? `from ${from ?? "somebody"}` : `to ${addressText(to)}`,
         at,
       }))
     : touches.data?.items.map(({ uid, channel, event_slug, user_sub, destination, created_at }) => ({
@@ -43,7 +52,7 @@ export function LatestMessages({ isSimulated }: { readonly isSimulated: boolean 
   return (
     <Panel
       title="Just now"
-      description={isSimulated ? "The latest messages, as they arrived" : "What people were told most recently"}
+      description={isSimulated ? "What arrived last" : "What people were told last"}
       h="100%"
       actions={
         isSimulated ? (

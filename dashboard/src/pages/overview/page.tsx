@@ -5,6 +5,7 @@ import {
   countOf,
   FAMILIES,
   LIVE,
+  outcomesOf,
   rowsOf,
   todayOf,
   useDays,
@@ -155,7 +156,7 @@ export function Page() {
               title={`Outcomes over ${days.span}`}
               description="What providers told of messages, all channels"
               read={days.read}
-              rows={rowsOf(days.labels, outcomesOf(days.series))}
+              rows={rowsOf(days.labels, allOutcomes(days.series))}
               series={[
                 { name: "delivered", label: "Delivered", color: SERIES.good },
                 { name: "failed", label: "Failed", color: SERIES.bad },
@@ -199,13 +200,10 @@ export function Page() {
 const CLICKS = ["clicks_buffered", "clicks_direct_to_db", "clicks_delayed"] as const;
 const clicksOf = (counts: Readonly<Record<string, unknown>> | undefined) => countOf(counts, ...CLICKS);
 
-function outcomesOf(series: ReturnType<typeof useDays<(typeof FAMILIES)[number]>>["series"]) {
-  const total = (of: "delivered" | "failed") => {
-    const parts = CHANNELS.flatMap((channel) => [
-      series(channel.sends, ...channel[of].sends),
-      series(channel.ends, ...channel[of].ends),
-    ]);
-    return (parts[0] ?? []).map((_, day) => parts.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0));
-  };
+/** Of all channels together. */
+function allOutcomes(series: ReturnType<typeof useDays<(typeof FAMILIES)[number]>>["series"]) {
+  const each = CHANNELS.map((channel) => outcomesOf(channel, series));
+  const total = (of: "delivered" | "failed") =>
+    (each[0]?.[of] ?? []).map((_, day) => each.reduce((sum, outcomes) => sum + (outcomes[of][day] ?? 0), 0));
   return { delivered: total("delivered"), failed: total("failed") };
 }

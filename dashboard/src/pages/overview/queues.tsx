@@ -101,7 +101,7 @@ export function QueuesPanel({ queues }: { readonly queues: Queues }) {
   ];
   const failed = queues.reads.find(({ error }) => error !== null);
   return (
-    <Panel title="Queues" description="What waits now, and for how long">
+    <Panel title="Queues" description="What waits now, and for how long" h="100%">
       <DataTable
         caption="Queues with their depth and age"
         columns={columns}

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { Answer, Read } from "../../api/index.ts";
 import {
   DataTable,
-  Duration,
+  durationText,
   EmptyState,
   ErrorState,
   LoadingState,
@@ -57,7 +57,7 @@ export function RecentAlerts({ read }: { readonly read: Read<Answer<"get", "/api
 
 export function WorkersPanel({ read }: { readonly read: Read<Answer<"get", "/api/1/admin/jobs/workers">> }) {
   return (
-    <Panel title="Workers">
+    <Panel title="Workers" h="100%">
       <DataTable
         caption="Workers and what they run"
         rows={read.data?.items}
@@ -76,7 +76,7 @@ export function WorkersPanel({ read }: { readonly read: Read<Answer<"get", "/api
           {
             title: "Heartbeat",
             align: "right",
-            cell: ({ heartbeat_age }) => <Duration seconds={Math.round(heartbeat_age)} />,
+            cell: ({ heartbeat_age }) => `${durationText(Math.round(heartbeat_age))} ago`,
           },
         ]}
       />

@@ -1,7 +1,16 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { LIVE, useRead } from "../../api/index.ts";
-import { ChannelMark, DataTable, EmptyState, JsonView, Panel, Time, useKeyPages } from "../../parts/index.ts";
+import {
+  addressText,
+  ChannelMark,
+  DataTable,
+  EmptyState,
+  JsonView,
+  Panel,
+  Time,
+  useKeyPages,
+} from "../../parts/index.ts";
 
 /** What reached somebody; each leads to its timeline. */
 export function Touches({ sub }: { readonly sub: string }) {
@@ -39,7 +48,7 @@ export function Touches({ sub }: { readonly sub: string }) {
               </Text>
             ),
           },
-          { title: "To", cell: ({ destination }) => destination },
+          { title: "To", cell: ({ destination }) => addressText(destination) },
           { title: "Arrived", align: "right", cell: ({ created_at }) => <Time at={created_at} /> },
         ]}
         detail={({ message }) => <JsonView value={message} />}

@@ -2,7 +2,17 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { LIVE, useRead } from "../../api/index.ts";
 import type { Tone } from "../../app/theme.ts";
-import { DataTable, EmptyState, JsonView, Panel, StateBadge, Time, useKeyPages } from "../../parts/index.ts";
+import {
+  addressText,
+  countedField,
+  DataTable,
+  EmptyState,
+  JsonView,
+  Panel,
+  StateBadge,
+  Time,
+  useKeyPages,
+} from "../../parts/index.ts";
 
 type Step = Readonly<Record<string, unknown>>;
 
@@ -95,9 +105,9 @@ export function Trail({ sub }: { readonly sub: string }) {
 function summaryOf(event: Step): string {
   const told = Object.entries(event).flatMap(([name, value]) => {
     if (["type", "parent", "touch_uid", "queued_at"].includes(name)) return [];
-    if (Array.isArray(value)) return [`${value.length} ${name.replaceAll("_", " ")}`];
+    if (Array.isArray(value)) return [countedField(name, value.length)];
     if (typeof value === "object") return [];
-    return [`${name.replaceAll("_", " ")} ${String(value)}`];
+    return [`${name.replaceAll("_", " ")} ${addressText(String(value))}`];
   });
   return told.join(", ") || "–";
 }

@@ -10,19 +10,19 @@ export function PushWay() {
   const stations: readonly Station[] | undefined = data && [
     { label: "Waiting to be sent", count: data.to_send.length, since: data.to_send.oldest_last_queued_at },
     { label: "Waiting for a retry", count: data.retrying.length, due: data.retrying.next_due_at, tone: "warn" },
-    { label: "Being sent", count: data.send_purgatory, note: data.running.send ? "now" : "" },
+    { label: "Being sent", count: data.send_purgatory, note: data.running.send ? "now" : "none" },
     {
-      label: "Ticket rests",
+      label: "Ticket resting",
       count: data.cold.length,
       ...(data.cold.num_overdue > 0
-        ? { note: `${numberText(data.cold.num_overdue)} rested` }
+        ? { note: `${numberText(data.cold.num_overdue)} may be asked for` }
         : { since: data.cold.oldest_last_queued_at }),
     },
     { label: "Receipt to ask for", count: data.hot.length, since: data.hot.oldest_last_queued_at },
     {
       label: "Asking for receipt",
       count: data.ticket_purgatory,
-      note: data.running.check ? "now" : "",
+      note: data.running.check ? "now" : "none",
     },
     {
       label: "Set aside",

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { countOf, LIVE, useRead, useToday } from "../../api/index.ts";
 import { useNow } from "../../app/clock.ts";
 import {
+  addressText,
   ChannelMark,
   DataTable,
   durationText,
@@ -95,7 +96,7 @@ export function Page() {
                 title: "To",
                 cell: ({ destination }) => (
                   <Text size="sm" lineClamp={1}>
-                    {destination}
+                    {addressText(destination)}
                   </Text>
                 ),
               },

@@ -2,6 +2,7 @@ import { Anchor, Code, Grid, Stack, Table, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { useRead } from "../../api/index.ts";
 import {
+  addressText,
   ChannelMark,
   EmptyState,
   ErrorState,
@@ -128,7 +129,7 @@ function Arrivals({ timeline: { arrivals } }: { readonly timeline: Timeline }) {
           {arrivals.map(({ destination, message, created_at }) => (
             <Stack key={`${destination} ${created_at}`} gap={4}>
               <Text size="sm" fw={600}>
-                {destination}
+                {addressText(destination)}
               </Text>
               <Text size="xs" c="dimmed" component="div">
                 <Time at={created_at} as="moment" />

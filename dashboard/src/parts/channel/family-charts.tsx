@@ -102,6 +102,7 @@ function drawn(plot: Plot, chart: Chart | undefined) {
     // The name of an event is ours; a breakdown's key is what others sent, and is shown as it is.
     label: plot.breakdown === undefined ? sentence(name.replaceAll("_", " ")) : name,
     color: colors[at]!,
+    isLevel: name === "total",
   }));
   if (rest.length > 0) series.push({ name: "rest", label: `${rest.length} others`, color: SERIES.other });
   const rows = chart.labels.map((label, day) => ({
