@@ -123,6 +123,7 @@ export const recurring = [
   recur(send, {}, { seconds: [0, 15, 30, 45] }),
   recur(log, {}, { seconds: [3] }),
   recur(staleDetection, {}, { minutes: [0, 15, 30, 45], seconds: [0] }),
-  recur(sendCampaignsJob, {}, { seconds: [25] }),
+  // Campaigns start it themselves; this is for what a dead run left.
+  recur(sendCampaignsJob, {}, { minutes: [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55], seconds: [25] }),
   recur(forgetRequestsJob, {}, { hours: [3], minutes: [0], seconds: [0] }),
 ];
