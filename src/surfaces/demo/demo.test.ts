@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -9,7 +9,13 @@ import { startSandbox } from "../../infrastructure/sandbox/service.ts";
 import { settings as sandboxSettings } from "../../infrastructure/sandbox/settings.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { audit, Catalogue } from "../../kernel/keyspace/index.ts";
-import { brokenBalances, calendarOf, readCounts, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
+import {
+  brokenBalances,
+  calendarOf,
+  isoDate,
+  readCounts,
+  type StatsFamily,
+} from "../../mechanisms/dated-counters/index.ts";
 import { linkStats } from "../../messaging/links/stats.ts";
 import { reminderStats } from "../../messaging/reminders/stats.ts";
 import { touchQueueLength } from "../../messaging/touch/service.ts";
@@ -23,6 +29,7 @@ import { daysWithoutHistory } from "./days.ts";
 import { fillHistory, refuseWhileFilling } from "./history.ts";
 import { startDemo } from "./living.ts";
 import { whyNoDemo } from "./permission.ts";
+import { timeLeftBehind } from "./scratch.ts";
 import { settings } from "./settings.ts";
 
 let house: RoomsHouse;
@@ -173,18 +180,62 @@ test("three days of a small crowd are lived through by the real pipeline, add up
   expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
 }, 120_000);
 
-test("a history that is stopped early comes to rest, adds up, and is gone on with by the next run", async () => {
+/** Reminders of one person on one channel and one day of theirs: nobody gets two, and no second link for one. */
+async function remindedTwice(): Promise<readonly object[]> {
+  return house.query(`
+    select users.sub, touches.channel, (touches.created_at at time zone users.timezone)::date as day, count(*)
+    from user_touches as touches
+    join users on users.id = touches.user_id
+    join touch_points as points on points.id = touches.touch_point_id
+    where points.event_slug = 'daily_reminder'
+      and (touches.created_at at time zone users.timezone)::time between '06:00' and '23:00'
+    group by 1, 2, 3 having count(*) > 1`);
+}
+
+test("a history that is stopped early ends with a whole day, adds up, and is gone on with by the next run", async () => {
   const stopping = new AbortController();
   const progress = (hours: number) => void (hours >= 8 && stopping.abort());
-  const report = await fillHistory(house.ctx, { days: 2, people: 6, progress, signal: stopping.signal });
+  const report = await fillHistory(house.ctx, { days: 3, people: 6, progress, signal: stopping.signal });
   expect(report.failures).toEqual([]);
+  const today = calendarOf(house.ctx).unixDate(house.base.clock.now());
+  const first = isoDate(today - 2);
+  expect(report.lived).toEqual([{ from: first, to: first, days: 1 }]);
   for (const family of families) await sums(family);
   const order = { invariants: domains.flatMap((room) => room.invariants ?? []), deep: true };
   expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
-  const today = calendarOf(house.ctx).unixDate(house.base.clock.now());
-  const { gaps } = await daysWithoutHistory(house.ctx, 2);
-  expect(gaps).toEqual([{ from: today, to: today }]);
+  expect((await daysWithoutHistory(house.ctx, 3)).gaps).toEqual([{ from: today - 1, to: today }]);
+  expect(existsSync(join(folder, "demo"))).toBe(false);
+
+  const rest = await fillHistory(house.ctx, { days: 3, people: 6 });
+  expect(rest).toMatchObject({ failures: [], alreadyThere: 1, lived: [{ from: isoDate(today - 1), days: 2 }] });
+  expect(await remindedTwice()).toEqual([]);
 }, 60_000);
+
+test("a history whose process died is gone on with where its clock stood, and repeats nothing", async () => {
+  const dies = (hours: number) => {
+    if (hours >= 30) throw new Error("killed");
+  };
+  await expect(fillHistory(house.ctx, { days: 3, people: 8, progress: dies })).rejects.toThrow("killed");
+  const diedAt = timeLeftBehind(join(folder, "demo"))!;
+  const [before] = await house.query<{ latest: number; touches: number }>(
+    "select extract(epoch from max(created_at))::float8 as latest, count(*)::integer as touches from user_touches",
+  );
+  expect(before!.touches).toBeGreaterThan(0);
+  expect(diedAt).toBeGreaterThan(before!.latest - 1);
+
+  const report = await fillHistory(house.ctx, { days: 3, people: 8 });
+  expect(report).toMatchObject({ failures: [], created: 0, lived: [{ days: 3 }] });
+  expect(timeLeftBehind(join(folder, "demo"))).toBeUndefined();
+  expect(await remindedTwice()).toEqual([]);
+  // What was written before the death was written once, and the rest after it.
+  const [again] = await house.query<{ touches: number; counted: number }>(
+    `select count(*)::integer as touches from user_touches where extract(epoch from created_at) <= ${before!.latest}`,
+  );
+  expect(again!.touches).toBe(before!.touches);
+  for (const family of families) await sums(family);
+  const order = { invariants: domains.flatMap((room) => room.invariants ?? []), deep: true };
+  expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
+}, 90_000);
 
 test("a crowd gives the house something to do until the process ends, and nothing afterwards", async () => {
   const close = await startSandbox(house.ctx, { web: true, worker: true });

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { sql } from "kysely";
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
@@ -11,6 +10,7 @@ import { createDemoApp, FOUNDERS } from "./app.ts";
 import { daysWithoutHistory, type Gap } from "./days.ts";
 import { errors } from "./errors.ts";
 import { handOver, handOverPeople } from "./handover.ts";
+import { holdBackReminders, restoreReminders } from "./held-reminders.ts";
 import { LAST_RECEIPTS, LAST_REMINDERS, liveThrough } from "./lapse.ts";
 import { type Outcome, outcomesBetween } from "./outcomes.ts";
 import { whyNoDemo } from "./permission.ts";
@@ -103,34 +103,34 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
   });
   // A past that goes on comes first: the Redis that it goes on in is the one that all of them use.
   lives.sort((one, other) => Number(other.goesOn) - Number(one.goesOn));
-  if (!lives[0]?.goesOn) await throwAway(folder);
+  if (!lives[0]?.goesOn) {
+    await restoreReminders(ctx, folder);
+    await throwAway(folder);
+  }
   const all = lives.reduce((sum, { from, until }) => sum + until - from, 0);
   const report = { done: {} as Record<string, number>, runs: 0, failures: [] as HistoryReport["failures"][number][] };
   const lived: { readonly gap: Gap; readonly from: number; readonly until: number }[] = [];
   let before = 0;
-  const held = await holdBackReminders(ctx, lives.length > 0);
-  try {
-    for (const { gap, joinsPresent, from, until } of lives) {
-      if (options.signal?.aborted) break;
-      const progress = (time: number) =>
-        options.progress?.(Math.round((before + time - from) / HOUR), Math.round(all / HOUR));
-      const { seed = 1, signal } = options;
-      const past = await liveThrough(ctx, { gap, joinsPresent, from, until, seed, progress, signal, folder });
-      try {
-        await (past.joinsPresent ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
-        for (const [what, times] of Object.entries(past.crowd.done))
-          report.done[what] = (report.done[what] ?? 0) + times;
-        report.runs += Object.values(past.pipeline.runs).reduce((sum, count) => sum + count, 0);
-        report.failures.push(...past.pipeline.failures);
-      } finally {
-        await past.close();
-      }
-      await throwAway(folder);
-      lived.push({ gap: { from: gap.from, to: calendar.unixDate(past.until - 1) }, from, until: past.until });
-      before += until - from;
+  for (const { gap, joinsPresent, from, until, goesOn } of lives) {
+    if (options.signal?.aborted) break;
+    const progress = (time: number) =>
+      options.progress?.(Math.round((before + time - from) / HOUR), Math.round(all / HOUR));
+    // In the east it is the next day already, and those who heard of it from this past or the one before it have heard.
+    await holdBackReminders(ctx, folder, goesOn ? calendar.unixDate(from) + 1 : gap.from);
+    const { seed = 1, signal } = options;
+    const past = await liveThrough(ctx, { gap, joinsPresent, from, until, seed, progress, signal, folder });
+    try {
+      await (past.joinsPresent ? handOver : handOverPeople)(past.scratch.connection, ctx.redis);
+      for (const [what, times] of Object.entries(past.crowd.done)) report.done[what] = (report.done[what] ?? 0) + times;
+      report.runs += Object.values(past.pipeline.runs).reduce((sum, count) => sum + count, 0);
+      report.failures.push(...past.pipeline.failures);
+    } finally {
+      await past.close();
     }
-  } finally {
-    await held.restore();
+    await restoreReminders(ctx, folder);
+    await throwAway(folder);
+    lived.push({ gap: { from: gap.from, to: calendar.unixDate(past.until - 1) }, from, until: past.until });
+    before += until - from;
   }
   const messages = await Promise.all(lived.map(({ from, until }) => outcomesBetween(ctx, from, until + REST)));
   return {
@@ -163,24 +163,4 @@ const shown = ({ from, to }: Gap) => ({ from: isoDate(from), to: isoDate(to), da
 /** Whether no worker has given this house a present yet: nobody knows how far its reminders got. */
 async function hasNoPresent({ redis }: Context): Promise<boolean> {
   return (await redis.commands.exists(redis.topology.key(reminderKeys.earliest()))) === 0;
-}
-
-/**
- * Whoever was reminded today would not be reminded on any day before it. What is known of that is put aside for the time of
- * the past, and is true again afterwards.
- */
-async function holdBackReminders(ctx: Context, needed: boolean): Promise<{ restore(): Promise<void> }> {
-  if (!needed) return { restore: async () => {} };
-  const db = ctx.sql.tables();
-  const { rows } = await sql<{ uid: string; date: number }>`
-    select uid, last_unix_date as date from user_daily_reminders where last_unix_date is not null`.execute(db);
-  await sql`update user_daily_reminders set last_unix_date = null where last_unix_date is not null`.execute(db);
-  return {
-    async restore() {
-      await sql`
-        update user_daily_reminders as held set last_unix_date = greatest(held.last_unix_date, wish.date)
-        from unnest(${rows.map(({ uid }) => uid)}::text[], ${rows.map(({ date }) => date)}::integer[])
-          as wish (uid, date) where held.uid = wish.uid`.execute(db);
-    },
-  };
 }
