@@ -35,7 +35,6 @@ class InstantPush implements PushProvider {
 
 export const pushPlan: WorkerPlan = {
   settings: [
-    [settings.window, 500],
     [settings.maxPerSecond, 10_000_000],
     // Receipts are there at once, so their tickets need no rest.
     [settings.receiptDelay, 0],

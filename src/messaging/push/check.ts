@@ -2,11 +2,11 @@ import { runAlone } from "../../jobs/alone.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import type { Lock } from "../../mechanisms/lock/index.ts";
-import { type Entry, MAX_ITEMS_PER_CALL, purgatoryQueue } from "../../mechanisms/purgatory-queue/index.ts";
+import { type Entry, purgatoryQueue } from "../../mechanisms/purgatory-queue/index.ts";
 import { MAX_PUSH_RECEIPTS, type ReceiptOutcome } from "../../providers/push.ts";
 import { type CheckEntry, checkEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
-import { NoKwargs, runLine } from "./line.ts";
+import { MOST_HELD, NoKwargs, runLine } from "./line.ts";
 import { failureEvent } from "./settlement.ts";
 import { pushReceiptStats, type ReceiptEvent } from "./stats.ts";
 import { failureJob, successJob } from "./story.ts";
@@ -44,7 +44,7 @@ function checkHot(ctx: JobContext, lock: Lock) {
     report: keys.checkReport,
     handledCount: "num_checked",
     stats: pushReceiptStats,
-    groupSize: Math.min(MAX_PUSH_RECEIPTS, MAX_ITEMS_PER_CALL),
+    groupSize: Math.min(MAX_PUSH_RECEIPTS, MOST_HELD / 2),
     ask: (group) => receiptsOf(ctx, group),
     handle({ raw, value }, outcome) {
       const { uid, attempt_initially_queued_at: queuedAt, provider } = value;

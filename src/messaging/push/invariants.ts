@@ -1,6 +1,6 @@
 import { type Invariant, type KeyName, seenTwice } from "../../kernel/keyspace/index.ts";
-import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import { keys } from "./keys.ts";
+import { MOST_HELD } from "./line.ts";
 
 type Redis = Parameters<Invariant["check"]>[0]["redis"];
 
@@ -60,12 +60,10 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: "push:purgatories_small",
-    doc: `a purgatory holds at most ${MAX_ITEMS_PER_CALL} notifications, the batch of one run`,
+    doc: `a purgatory holds at most ${MOST_HELD} notifications, what one run holds at once`,
     async check({ redis }) {
       const sizes = await Promise.all(PURGATORIES.map(({ key }) => redis.commands.llen(redis.topology.key(key))));
-      return PURGATORIES.flatMap(({ key }, at) =>
-        sizes[at]! > MAX_ITEMS_PER_CALL ? [`${key} holds ${sizes[at]}`] : [],
-      );
+      return PURGATORIES.flatMap(({ key }, at) => (sizes[at]! > MOST_HELD ? [`${key} holds ${sizes[at]}`] : []));
     },
   },
   {

@@ -14,6 +14,8 @@ import { settings } from "./settings.ts";
 import { type Settled, settleAll } from "./settlement.ts";
 
 export const NoKwargs = z.strictObject({});
+/** The most entries that a run holds at once. */
+export const MOST_HELD = 600;
 
 /** What an answer means for its entry. `refused`: the provider refuses us, so the entry goes back where it came from. */
 export type Handled<Event extends string> = { readonly outcome: Outcome; readonly settled: Settled<Event> } | "refused";
@@ -35,8 +37,8 @@ export interface LinePlan<T, Answer, Event extends string> {
 }
 
 /**
- * One run under its lock: batches of at most 500 go through the window until the queue is empty, the time is over or the
- * provider refuses us. Whatever was not handed out then returns to the head of the queue in order. A run whose lock is lost
+ * One run under its lock: entries go through the window, the next ones while the last are being settled, until the queue is
+ * empty, the time is over or the provider refuses us. Whatever was not handed out then returns to the head of the queue in order. A run whose lock is lost
  * (its context says `shuttingDown` then) asks nothing more, settles what was asked, and leaves the rest where it lies.
  */
 export async function runLine<T, Answer, Event extends string>(
@@ -49,6 +51,7 @@ export async function runLine<T, Answer, Event extends string>(
   const limit = ctx.config.get(settings.maxPerRun) || Number.POSITIVE_INFINITY;
   const counts = { succeeded: 0, failed_permanently: 0, failed_transiently: 0 };
   let asked = 0;
+  let taken = 0;
   let refused = false;
   const spent = () => ctx.budget.exhausted() || asked >= limit;
 
@@ -56,9 +59,10 @@ export async function runLine<T, Answer, Event extends string>(
     runner: plan.runner,
     shuttingDown: () => ctx.shuttingDown(),
     exhausted: spent,
-    claim: (first) => queue.claimBatch(ctx, lock.fence, first, Math.min(MAX_ITEMS_PER_CALL, limit - asked)),
+    claim: (first) => queue.claimBatch(ctx, lock.fence, first, Math.min(MOST_HELD, limit - asked)),
     async handle({ size }) {
       const items = await queue.read(ctx, 0, size);
+      taken += size;
       const { unsent } = await sendThroughWindow<Entry<T>, Answer>(ctx, {
         items,
         window: ctx.config.get(settings.window),
@@ -66,6 +70,18 @@ export async function runLine<T, Answer, Event extends string>(
         perSecond: plan.pace,
         stop: () => refused || ctx.shuttingDown() || ctx.budget.exhausted(),
         send: (group) => plan.ask(group),
+        refill: {
+          below: MOST_HELD / 2,
+          async fetch() {
+            const most = Math.min(MAX_ITEMS_PER_CALL, limit - taken);
+            if (most <= 0) return "none";
+            const claimed = await queue.claimMore(ctx, lock.fence, most, MOST_HELD);
+            // Whoever lost the lock settles what was asked; the rest is the next holder's.
+            if (!claimed.ok || claimed.moved === 0) return "none";
+            taken += claimed.moved;
+            return queue.read(ctx, -claimed.moved, claimed.moved);
+          },
+        },
         async settle(pairs) {
           const settled: Settled<Event>[] = [];
           for (const { item, answer } of pairs) {

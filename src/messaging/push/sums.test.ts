@@ -133,7 +133,7 @@ test("an entry in two places, a ticket at a wrong score and a purgatory without 
   await house.redis.commands.zadd(name(keys.retrying()), 1, waiting!);
   const ticket = JSON.stringify({ uid: "t", initially_queued_at: 10, last_queued_at: 9 });
   await house.redis.commands.zadd(name(keys.cold()), 11, ticket);
-  const held = Array.from({ length: 501 }, () => "{}");
+  const held = Array.from({ length: 601 }, () => "{}");
   await house.redis.commands.rpush(name(keys.ticketPurgatory()), ...held);
   await house.redis.commands.rpush(name(keys.hot()), JSON.stringify({ uid: "u", aud: "send" }));
   await house.redis.commands.rpush(name(keys.hot()), JSON.stringify({ uid: "v", aud: "check", push_ticket: {} }));
@@ -143,8 +143,8 @@ test("an entry in two places, a ticket at a wrong score and a purgatory without 
     "v in push:push_tickets:hot has no ticket",
     "t stands at 11, not at 10",
     "t was last queued before it was first queued",
-    "push:push_tickets:purgatory holds 501",
-    "push:push_tickets:purgatory holds 501 that nobody works on; start a worker",
+    "push:push_tickets:purgatory holds 601",
+    "push:push_tickets:purgatory holds 601 that nobody works on; start a worker",
   ]);
 });
 
