@@ -38,7 +38,7 @@ a database that holds other people than those of the demo.
         const bar = progressBar(process.stderr, systemClock);
         if (io.terminal) io.err("Living through the days, hour by hour:");
         const stopping = new AbortController();
-        // The first Ctrl-C lets the days come to rest; the second does not wait for that.
+        // The first Ctrl-C lets the day end and come to rest; the second does not wait, and leaves the rest to the next run.
         const deaf = io.onSignal(() => (stopping.signal.aborted ? process.exit(EXIT.failure) : stopping.abort()));
         const report = await fillHistory(ctx, {
           ...options,
@@ -46,8 +46,7 @@ a database that holds other people than those of the demo.
           progress: (done, total) => bar.show(done, total),
         }).finally(() => bar.end());
         deaf();
-        for (const line of told(report)) io.out(line);
-        if (stopping.signal.aborted) io.out("Stopped early. The days that are missing are filled in by the next run.");
+        for (const line of told(report, stopping.signal.aborted)) io.out(line);
         if (report.failures.length === 0) return;
         for (const { job, error } of report.failures.slice(0, 5)) io.err(`${job}: ${String(error)}`);
         throw new CommandFailed();
@@ -55,12 +54,14 @@ a database that holds other people than those of the demo.
     );
 }
 
-function told(report: HistoryReport): readonly string[] {
+function told(report: HistoryReport, isStopped: boolean): readonly string[] {
   const lines: string[] = [];
+  const goOn = "Stopped early. The days that are missing are filled in by the next run.";
   if (report.created > 0) lines.push(`Made the demo's app with ${report.created} people.`);
   if (report.alreadyThere > 0)
     lines.push(`${report.alreadyThere} days have a history already and are left as they are.`);
-  if (report.lived.length === 0) return [...lines, "Nothing was left to fill in."];
+  if (report.lived.length === 0) return [...lines, isStopped ? goOn : "Nothing was left to fill in."];
+  if (report.wentOnFrom) lines.push(`Went on from ${report.wentOnFrom}, where an earlier run had ended abruptly.`);
   const number = (value: number) => value.toLocaleString("en-US");
   for (const { from, to, days } of report.lived)
     lines.push(`Lived through ${days === 1 ? from : `${days} days, ${from} to ${to}`}.`);
@@ -68,7 +69,7 @@ function told(report: HistoryReport): readonly string[] {
   const deeds = Object.entries(report.done).map(([what, times]) => ["people", what, number(times)]);
   lines.push("", ...columns([...messages, ...deeds], "  "), "");
   lines.push(`${report.people} people, ${number(report.runs)} runs of jobs, ${report.seconds.toFixed(0)} s.`);
-  return [...lines, "See it on the dashboard: carillon up"];
+  return [...lines, ...(isStopped ? [goOn] : []), "See it on the dashboard: carillon up"];
 }
 
 function between(least: number, most: number) {

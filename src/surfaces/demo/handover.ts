@@ -1,8 +1,8 @@
 import type { RedisConnection } from "../../kernel/redis/index.ts";
 import { pagesOf } from "./scratch.ts";
 
-/** Keys of workers and their queues, which belong to processes and end with them. */
-const PROCESSES = /^r?jobs(:|$)/;
+/** Keys of workers and what they hold, which belong to processes and end with them; jobs that wait for their time do not. */
+const PROCESSES = /^(rjobs(:|$)|jobs:(?!delayed$))/;
 const COUNTS = /^(stats:|daily_reminders:counts$)/;
 /** Counts of people as they are, and of changes that no family of statistics stores. */
 const OF_PEOPLE = /^(daily_reminders:counts|stats:(daily_)?user_notification_settings:.+)$/;

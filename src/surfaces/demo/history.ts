@@ -35,6 +35,8 @@ export interface HistoryReport {
   /** Days that were lived through now, each as ISO dates from and to. */
   readonly lived: readonly { readonly from: string; readonly to: string; readonly days: number }[];
   readonly alreadyThere: number;
+  /** The day, as an ISO date, on which an earlier run had died that this one went on with. */
+  readonly wentOnFrom: string | undefined;
   readonly messages: readonly Outcome[];
   readonly done: Readonly<Record<string, number>>;
   readonly runs: number;
@@ -140,6 +142,7 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
     people: app.people.length + (report.done.joined ?? 0),
     lived: lived.map(({ gap }) => shown(gap)),
     alreadyThere: there,
+    wentOnFrom: lives[0]?.goesOn ? isoDate(calendar.unixDate(lives[0].from)) : undefined,
     seconds: systemClock.monotonic() - began,
   };
 }

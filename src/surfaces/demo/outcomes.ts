@@ -3,12 +3,12 @@ import type { Context } from "../../jobs/context.ts";
 
 export interface Outcome {
   readonly channel: string;
-  /** The last step of a message: delivered, failed, abandoned. */
+  /** The last step of a message, or for one that just ended, how: delivered, sent, failed, abandoned. */
   readonly outcome: string;
   readonly count: number;
 }
 
-/** Steps that are not the last: where time skips, a message may take several of them in one moment. */
+/** Steps that are not the last, in their order: where time skips, a message may take several of them in one moment. */
 const ON_THE_WAY = ["queued", "dispatched", "accepted", "retried", "updated", "receipt_due"];
 
 /** What became of the messages of a time, by channel. */
@@ -18,10 +18,11 @@ export async function outcomesBetween(
   to: number,
 ): Promise<readonly Outcome[]> {
   const { rows } = await sql<Outcome>`
-    select channel, step as outcome, count(*)::integer as count from (
-      select distinct on (uid) uid, channel, step from message_steps
+    select channel, outcome, count(*)::integer as count from (
+      select distinct on (uid) uid, channel, case step when 'ended' then split_part(detail, ' ', 1) else step end as outcome
+      from message_steps
       where channel <> 'touch' and at >= to_timestamp(${from}::float8) and at < to_timestamp(${to}::float8)
-      order by uid, step = any(${ON_THE_WAY}::text[]), at desc
-    ) as last group by channel, step order by channel, count desc`.execute(ctx.sql.tables());
+      order by uid, step = any(${ON_THE_WAY}::text[]), at desc, array_position(${ON_THE_WAY}::text[], step) desc
+    ) as last group by channel, outcome order by channel, count desc`.execute(ctx.sql.tables());
   return rows;
 }

@@ -27,6 +27,12 @@ const PATIENCE = 12;
 const PASSES = 0.25;
 const LEAST = 0.001;
 
+interface Job {
+  readonly name: string;
+  readonly kwargs: object;
+  readonly attempt?: number;
+}
+
 /**
  * A worker for virtual time. It runs the very jobs that workers run, whenever they are nudged, due or asked for, until
  * nothing waits; only then time goes on. Time passes inside a run only when the run waits for it.
@@ -78,7 +84,7 @@ export class Pipeline {
   async run(name: string, kwargs: object = {}, around = this.#ctx): Promise<void> {
     const runner = this.#own.get(name);
     if (!runner) throw new TypeError(`no room of messages has the job ${name}`);
-    await this.#runMany(runner, [kwargs], around);
+    await this.#runMany(runner, [{ name, kwargs }], around);
   }
 
   /** What a process held that died runs once more, as jobs of dead workers do. */
@@ -91,30 +97,45 @@ export class Pipeline {
     );
     this.#hasBegun = true;
     if (raws.length === 0) return false;
-    const jobs = raws.map((raw) => JSON.parse(raw) as { name: string; kwargs: object });
+    const jobs = raws.map((raw) => JSON.parse(raw) as Job);
     for (const name of new Set(jobs.map((job) => job.name))) {
       const runner = this.#own.get(name);
-      const items = jobs.filter((job) => job.name === name).map(({ kwargs }) => kwargs);
+      const items = jobs.filter((job) => job.name === name);
       if (runner && name !== UNHURRIED)
         await this.#runMany(runner, isAlone(runner) ? items.slice(0, 1) : items, this.#ctx);
     }
     return true;
   }
 
-  async #runMany(runner: AnyRunner, items: readonly object[], around: Context): Promise<void> {
+  async #runMany(runner: AnyRunner, jobs: readonly Job[], around: Context): Promise<void> {
     this.runs[runner.name] = (this.runs[runner.name] ?? 0) + 1;
     const job = runContext(around, runner.name);
-    const kwargs = items.map((item) => runner.kwargs.parse(item));
+    const failed = new Map<Job, unknown>();
     const work = async () => {
-      if (runner.run) for (const each of kwargs) await runner.run(job, each as never);
+      const kwargs = jobs.map((each) => runner.kwargs.parse(each.kwargs));
+      if (runner.run)
+        for (const [at, each] of kwargs.entries())
+          await runner.run(job, each as never).catch((error: unknown) => failed.set(jobs[at]!, error));
       else
-        for (const outcome of (await runner.runMany!(job, kwargs as never)) ?? []) if (!outcome.ok) throw outcome.error;
+        for (const [at, outcome] of ((await runner.runMany!(job, kwargs as never)) ?? []).entries())
+          if (!outcome.ok) failed.set(jobs[at]!, outcome.error);
     };
     try {
       await this.#ended(work());
     } catch (error) {
-      this.failures.push({ job: runner.name, error });
+      for (const each of jobs) failed.set(each, error);
     }
+    for (const [each, error] of failed) await this.#tryAgain(runner, each, error);
+  }
+
+  /** As workers do: after the delays that the runner names, and when they are used up the job has failed. */
+  async #tryAgain(runner: AnyRunner, job: Job, error: unknown): Promise<void> {
+    const { attempt = 0 } = job;
+    const delay = runner.retry[attempt];
+    if (delay === undefined) return void this.failures.push({ job: runner.name, error });
+    const { commands, topology } = this.#ctx.redis;
+    const raw = JSON.stringify({ ...job, attempt: attempt + 1 });
+    await commands.zadd(topology.key(jobKeys.delayed()), this.#clock.now() + delay, raw);
   }
 
   /** Waits for work that may itself wait for the clock: where nothing else seems to happen, a little time passes. */
