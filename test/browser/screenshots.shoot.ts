@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
 import { eventually } from "../harness/facts.ts";
+import { writeBreakdowns } from "./channel-scene.ts";
 import { livingHouse } from "./living-house.ts";
 import { openStage, type Stage, settled, type VisitOptions } from "./stage.ts";
 import { type StillwaterScene, stillwaterScene } from "./stillwater-scene.ts";
@@ -46,7 +47,12 @@ const SHOTS: readonly Shot[] = [
     path: "/admin/settings",
     act: (page) => page.getByPlaceholder("Find a setting, a variable or a meaning").fill("reminder"),
   },
-  { name: "inbox", path: "/sandbox" },
+  {
+    name: "inbox",
+    path: "/sandbox",
+    act: (page) =>
+      page.frameLocator("iframe").getByText("Hi").or(page.frameLocator("iframe").locator("h1")).first().waitFor(),
+  },
   { name: "inbox-phone", path: "/sandbox", ...PHONE, colorScheme: "dark" },
   { name: "faults", path: "/sandbox#faults" },
   { name: "unsubscribe", path: ({ leaveCode }) => `/l/${leaveCode}/unsubscribe`, ...PHONE, signedIn: false },
@@ -60,6 +66,7 @@ let scene: StillwaterScene;
 beforeAll(async () => {
   stage = await openStage();
   await livingHouse(stage.house);
+  await writeBreakdowns(stage.house.ctx);
   scene = await stillwaterScene(stage.house);
   mkdirSync(folder, { recursive: true });
 }, 300_000);

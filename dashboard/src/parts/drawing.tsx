@@ -42,7 +42,7 @@ export default function Drawing({ rows, series, type, isOpen }: DrawingProps) {
       tickLine="none"
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
       xAxisProps={{ tickFormatter: dayText, minTickGap: 40, padding: { right: 8 } }}
-      yAxisProps={{ width: 48, allowDecimals: false, tickFormatter: (value: number) => tick.format(value) }}
+      yAxisProps={{ width: 56, allowDecimals: false, tickFormatter: (value: number) => tick.format(value) }}
       areaProps={{ isAnimationActive: false }}
       referenceDots={last ? marksOf(last, series, type) : []}
       tooltipProps={{

@@ -73,6 +73,9 @@ const clock = (timeZone?: string) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", ...(timeZone ? { timeZone } : {}) });
 const viewersZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+/** `Nov 16, 2026, 5:35:36 AM`, in the viewer's timezone. Unix seconds. */
+export const momentText = (at: number) => clock().format(new Date(at * 1000));
+
 function agoText(at: number, now: number): string {
   const seconds = now - at;
   if (Math.abs(seconds) < 2) return "now";

@@ -9,7 +9,7 @@ export {
 export { ChartCard, type ChartSeries } from "./chart-card.tsx";
 export { ConfirmButton } from "./confirm-button.tsx";
 export { type Column, DataTable } from "./data-table.tsx";
-export { Ago, counted, countedField, Duration, durationText, Num, numberText, Time } from "./figures.tsx";
+export { Ago, counted, countedField, Duration, durationText, momentText, Num, numberText, Time } from "./figures.tsx";
 export { JobRuns } from "./job-runs.tsx";
 export { JsonView } from "./json-view.tsx";
 export { useKeyPages } from "./key-pages.tsx";

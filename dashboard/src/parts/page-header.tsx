@@ -49,8 +49,8 @@ export function Panel({ title, description, actions, children, p = { base: "md",
       }}
     >
       {(title || actions) && (
-        <Group justify="space-between" align="flex-start" mb="sm" wrap="nowrap" gap="sm">
-          <Stack gap={2}>
+        <Group justify="space-between" align="flex-start" mb="sm" gap="sm">
+          <Stack gap={2} flex="1 1 12rem" miw={0}>
             {title && (
               <Title order={2} size="h5">
                 {title}
@@ -62,11 +62,7 @@ export function Panel({ title, description, actions, children, p = { base: "md",
               </Text>
             )}
           </Stack>
-          {actions && (
-            <Group gap="xs" style={{ flexShrink: 0 }}>
-              {actions}
-            </Group>
-          )}
+          {actions && <Group gap="xs">{actions}</Group>}
         </Group>
       )}
       {children}

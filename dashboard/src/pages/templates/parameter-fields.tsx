@@ -1,5 +1,6 @@
 import { Checkbox, JsonInput, NumberInput, Stack, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { momentText } from "../../parts/index.ts";
 
 export type Parameters = Readonly<Record<string, unknown>>;
 
@@ -71,6 +72,7 @@ function Field({ name, field, isRequired, description, value, fault, onChange }:
     return (
       <NumberInput
         {...shared}
+        description={name.endsWith("_at") && typeof value === "number" ? momentText(value) : description}
         value={typeof value === "number" ? value : ""}
         onChange={(number) => onChange(number === "" ? undefined : Number(number))}
       />
