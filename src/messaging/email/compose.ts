@@ -29,6 +29,8 @@ export interface Unwritten {
   readonly word: string;
   readonly retryable: boolean;
   readonly extra: string | null;
+  /** Other mails would share it. */
+  readonly backoff?: true;
 }
 export type Written = { readonly ok: true; readonly message: EmailMessage } | Unwritten;
 
@@ -162,8 +164,9 @@ function refusalOf(error: unknown): Unwritten {
   if (templateErrors.template_output_too_large.matches(error))
     return unwritten("TemplateInternalError", "InternalError", text);
   if (templateErrors.template_asset_unreachable.matches(error))
-    return unwritten("TemplateNetworkError", "NetworkError", text, true);
-  if (templateErrors.template_too_slow.matches(error)) return unwritten("TemplateServerError", "503", text, true);
+    return { ...unwritten("TemplateNetworkError", "NetworkError", text, true), backoff: true };
+  if (templateErrors.template_too_slow.matches(error))
+    return { ...unwritten("TemplateServerError", "503", text, true), backoff: true };
   // The template itself broke: its next version may not.
   return unwritten("TemplateServerError", "500", text, true);
 }

@@ -10,7 +10,7 @@ import {
 } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
-import type { EmailMessage, EmailOutcome } from "../../providers/email.ts";
+import type { EmailOutcome } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
 import type { Carried } from "../../providers/provider-chain.ts";
 import { type SuppressedAmong, suppressAfterFailure, suppressedAmong } from "../contacts/service.ts";
@@ -211,10 +211,7 @@ class SendRun {
       window: ctx.config.get(settings.window),
       groupSize: 1,
       perSecond: this.#pace,
-      send: async ([entry]) => {
-        const written = await writeMail(ctx, entry!.value, suppressed);
-        return [written.ok ? await this.#deliver(written.message) : written];
-      },
+      send: async ([entry]) => [await this.#deliver(entry!.value, suppressed)],
       settle: async (pairs) => {
         const sent: Sent[] = [];
         for (const { item, answer } of pairs) if (answer !== "held") sent.push({ entry: item, outcome: answer });
@@ -244,27 +241,32 @@ class SendRun {
     return ctx.shuttingDown() || ctx.budget.exhausted();
   }
 
-  /** One request, at the pace that the provider's state allows; `held` when the run must end without it. */
-  async #deliver(message: EmailMessage): Promise<Answer> {
+  /** One mail, at the pace that the provider's state allows; `held` when the run must end without it. */
+  async #deliver(attempt: Attempt, suppressed: Suppressed): Promise<Answer> {
     const ctx = this.#ctx;
     // Asked again after every rest: whoever lost the lock meanwhile must not send what another run sends too.
     const mayNot = () => this.#ended !== undefined || this.#lock.signal.aborted;
     if (mayNot()) return "held";
     const outcome = await this.#gate.pass(
-      async () => (mayNot() ? "held" : ctx.providers.email.send(message)),
+      async (): Promise<Answer> => {
+        if (mayNot()) return "held";
+        const written = await writeMail(ctx, attempt, suppressed);
+        if (!written.ok) return written;
+        return mayNot() ? "held" : ctx.providers.email.send(written.message);
+      },
       (answer) => {
         if (answer === "held") return "neither";
         if (answer.ok) return "well";
-        return answer.backoff && !answer.credentials ? "badly" : "neither";
+        return answer.backoff && !isRefusalOfUs(answer) ? "badly" : "neither";
       },
     );
     if (outcome === undefined) {
       this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
       return "held";
     }
-    if (outcome === "held" || outcome.ok) return outcome;
+    if (outcome === "held" || outcome.ok || "word" in outcome) return outcome;
     // The chain of providers has told people already.
-    if (outcome.credentials) {
+    if (isRefusalOfUs(outcome)) {
       this.#ended = "credentials";
       return "held";
     }
@@ -294,6 +296,8 @@ class SendRun {
     }
   }
 }
+
+const isRefusalOfUs = (answer: Exclude<Answer, "held">) => "credentials" in answer && answer.credentials === true;
 
 /** Urgent mails first. */
 const rankOf = ({ value }: Entry<Attempt>) => (laneOf(value) === "urgent" ? 0 : 1);

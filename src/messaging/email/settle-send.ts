@@ -30,7 +30,8 @@ const CONFLICT = -2;
 
 /** Writes down what became of mails, in one script. Answers what to count for the run's report. */
 export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
-  const { sound, args, counters } = await encoded(ctx, sent);
+  const now = Number(ctx.clock.now().toFixed(6));
+  const { sound, args, counters } = await encoded(ctx, sent, now);
   if (sound.length === 0) return [];
   const results = await ctx.redis.run(
     commitSend,
@@ -38,7 +39,10 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
     args,
   );
   const settled = sound.filter((_, at) => results[at] === 1);
-  noteSteps(ctx, settled.map(noteOf));
+  noteSteps(
+    ctx,
+    settled.map((one) => noteOf(one, now)),
+  );
   const counts = settled.flatMap(({ outcome }) => countsOf(outcome));
   const conflicts = sound.filter((_, at) => results[at] === CONFLICT);
   if (conflicts.length === 0) return counts;
@@ -57,8 +61,7 @@ type Argument = string | number | Buffer;
 const PENDING_FIELDS = Object.keys(pendingHash.fields);
 
 /** The arguments of the script. A mail whose outcome cannot be written is set aside alone: its neighbours were sent. */
-async function encoded(ctx: SettleContext, sent: readonly Sent[]) {
-  const now = Number(ctx.clock.now().toFixed(6));
+async function encoded(ctx: SettleContext, sent: readonly Sent[], now: number) {
   const kinds = new Kinds(ctx);
   const sound: Sent[] = [];
   const items: Argument[] = [];
@@ -120,8 +123,8 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
 const wordOf = (outcome: Exclude<Sent["outcome"], { ok: true }>): string =>
   "word" in outcome ? `template:${outcome.word}` : `ses:${outcome.subidentifier ?? outcome.identifier}`;
 
-function noteOf({ entry: { value }, outcome }: Sent): Note {
-  const about = { channel: "email", uid: value.uid } as const;
+function noteOf({ entry: { value }, outcome }: Sent, at: number): Note {
+  const about = { channel: "email", uid: value.uid, at } as const;
   if (outcome.ok) return { ...about, step: "accepted", provider: outcome.provider, detail: outcome.messageId };
   const provider = "provider" in outcome ? outcome.provider : null;
   return {

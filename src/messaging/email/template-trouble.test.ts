@@ -4,6 +4,7 @@ import { settings as templateSettings } from "../email_templates/settings.ts";
 import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
 import { send } from "./jobs.ts";
 import { keys } from "./keys.ts";
+import { settings } from "./settings.ts";
 import { emailSendStats } from "./stats.ts";
 
 let house: EmailHouse;
@@ -35,4 +36,25 @@ test("a mail whose logo cannot be fetched, or comes too slowly, is not sent with
     await house.run(send);
     expect(house.outbox()).toHaveLength(1);
   }
+});
+
+test("a run rests 2, 4, then 8 s after each failure that the next mail would share, and sends one at a time until one is taken", async () => {
+  const people = ["ada", "bea", "cy", "dora"].map((name) => sample(`${name}@example.com`));
+  const lasting = async (process = house.ctx) => {
+    await house.clear();
+    for (const each of people) await house.mail(each);
+    const began = house.base.clock.monotonic();
+    await house.run(send, process);
+    return house.base.clock.monotonic() - began;
+  };
+  const config = (url: string) => [
+    [templateSettings.brandLogo, url] as const,
+    // One at a time, so that each failure is a trouble of its own.
+    [settings.window, 1] as const,
+  ];
+  const unreachable = await lasting(house.process({ config: config("http://127.0.0.1:1/logo.png") }));
+  expect(unreachable).toBeGreaterThanOrEqual(2 + 4 + 8);
+  expect((await house.counts(emailSendStats)).words).toEqual({ failed_transiently: { "template:NetworkError": 4 } });
+  expect(await lasting()).toBeLessThan(2);
+  expect(house.outbox()).toHaveLength(4);
 });
