@@ -45,7 +45,9 @@ export const rotatePreferences = defineRunner({
     const { stop, dates } = await ctx.locks.withLock(lock, { kind: "owner", wait: "fail" }, () =>
       rotate(ctx, preferenceChanges, { calendar: calendarOf(ctx), signal: ctx.signal }),
     );
-    ctx.log.info({ stop_reason: stop, dates: dates.map(isoDate) }, "rotation of preferences ended");
+    // After a long silence they may be hundreds.
+    const [first, last] = [dates[0], dates.at(-1)].map((date) => (date === undefined ? undefined : isoDate(date)));
+    ctx.log.info({ stop_reason: stop, days: dates.length, first, last }, "rotation of preferences ended");
   },
 });
 
