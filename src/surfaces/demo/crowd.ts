@@ -20,6 +20,8 @@ export interface Tempo {
   readonly reading: readonly [number, number];
   /** How long somebody who left stays away, at least and at most. */
   readonly away: readonly [number, number];
+  /** Whether people hear of their sessions on any channel that they have, or on the one that they look at most. */
+  readonly anyChannel: boolean;
   /** At this size nobody joins any more. */
   readonly mostPeople: number;
   /** The share of people who look at their telephone at that hour of their day. */
@@ -109,6 +111,14 @@ export class Crowd {
     for (const whim of this.#several(this.#tempo.whims(size) * day, () => this.#whim())) await this.#try(whim);
     const joining = size < this.#tempo.mostPeople ? this.#times(this.#tempo.newcomers(size) * day) : 0;
     for (let one = 0; one < joining; one++) await this.#try(() => this.join());
+  }
+
+  /** Begins with a minute of everything, for whoever has just opened the dashboard: sessions, newcomers, changes of mind. */
+  beginLively(): void {
+    const several = () => Array.from({ length: 4 }, () => this.#finished()).filter((news) => news !== undefined);
+    for (const after of [2, 15]) this.#plan(after, () => tell(this.#ctx, several()));
+    for (const after of [8, 40]) this.#plan(after, () => this.join());
+    for (const after of [20, 30, 45, 55]) this.#plan(after, async () => this.#whim()?.());
   }
 
   /** The app tells everybody something, each on the channel that they look at most, or on every one. */
@@ -202,7 +212,9 @@ export class Crowd {
     if (!person) return undefined;
     this.#note("sessions");
     const days = 1 + this.#below(40);
-    return { person, slug: "session_finished", channel: channelsOf(person)[0]!, parameters: { days } };
+    const channels = channelsOf(person);
+    const channel = this.#tempo.anyChannel ? this.#oneOf(channels)! : channels[0]!;
+    return { person, slug: "session_finished", channel, parameters: { days } };
   }
 
   #paid(): News | undefined {

@@ -249,9 +249,12 @@ test("a crowd gives the house something to do until the process ends, and nothin
   const asleep = clock.sleeping;
   const demo = (await startDemo(house.ctx, { founders: 6 }))!;
   expect(demo.lines.join("\n")).toContain("CARILLON_DEMO=off");
+  // The first minute shows a bit of everything.
+  await pass(60);
+  await eventually(() => (demo.crowd.done.joined ?? 0) >= 2 && demo.crowd.done.sessions! >= 6);
   await eventually(async () => {
     await pass(60);
-    return (await touchQueueLength(house.ctx)) >= 3;
+    return (await touchQueueLength(house.ctx)) >= 8;
   });
   await demo.stop();
   const queued = await touchQueueLength(house.ctx);

@@ -38,6 +38,7 @@ export async function startDemo(
   // What follows from the time of the start differs from start to start, and yet is no accident.
   const random = seededRandom(Math.floor(ctx.clock.now()));
   const crowd = new Crowd({ ctx, sandbox }, { people: app.people, random, tempo: LIVE });
+  crowd.beginLively();
   const weather = new Weather(sandbox, ctx, random);
   let underWay: Promise<void> = Promise.resolve();
   const end = ctx.clock.every(STEP, () => {

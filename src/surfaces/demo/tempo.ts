@@ -8,12 +8,13 @@ const every = (seconds: number) => () => DAY / seconds;
 
 /** What somebody sees who looks at the dashboard for a minute: a few messages, a click, and now and then more. */
 export const LIVE: Tempo = {
-  sessions: every(30),
-  payments: every(6 * MINUTE),
-  newcomers: every(9 * MINUTE),
-  whims: every(8 * MINUTE),
-  reading: [3, 70],
-  away: [4 * MINUTE, 15 * MINUTE],
+  sessions: every(15),
+  payments: every(2 * MINUTE),
+  newcomers: every(5 * MINUTE),
+  whims: every(3 * MINUTE),
+  reading: [3, 60],
+  away: [3 * MINUTE, 12 * MINUTE],
+  anyChannel: true,
   mostPeople: 150,
   awake: () => 1,
 };
@@ -26,6 +27,7 @@ export const LIFELIKE: Tempo = {
   whims: (people) => people * 0.025,
   reading: [MINUTE, 5 * HOUR],
   away: [DAY, 6 * DAY],
+  anyChannel: false,
   mostPeople: 400,
   awake: (person, now) => AWAKE[hourOf(person, now)]! * WEEK[new Date(now * 1000).getUTCDay()]!,
 };
