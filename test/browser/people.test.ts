@@ -90,6 +90,8 @@ test("a touch point is edited with a preview of what people will see, and made a
   await page.getByText("Dear Ada, come in: https://example.com/l/4Wq9", { exact: true }).waitFor();
   await page.getByRole("link", { name: "All touch points" }).click();
   const unsaved = page.getByRole("dialog", { name: "Your changes are not saved" });
+  await unsaved.getByRole("button", { name: "Stay here" }).waitFor();
+  expect(await barriers(page)).toEqual([]);
   await unsaved.getByRole("button", { name: "Stay here" }).click();
   await unsaved.waitFor({ state: "detached" });
   await save.click();
@@ -122,6 +124,7 @@ test("a person is made by hand with an address, and one that is none is refused 
   await page.getByRole("button", { name: "Add a person" }).click();
   const form = page.getByRole("dialog");
   await form.getByLabel("Given name").fill("Noor");
+  expect(await barriers(page)).toEqual([]);
   await form.getByRole("button", { name: "Add them" }).click();
   await page.getByRole("heading", { level: 1, name: "Noor" }).waitFor();
   await page.getByRole("button", { name: "Add an address" }).click();

@@ -54,6 +54,23 @@ test("the first page needs less than 300 KB of script, charts included, also whe
   await context.close();
 });
 
+test("today stands apart from the curve of whole days, and whoever has read the welcome does not see it again", async () => {
+  const { page, open, context, takeFaults } = await stage.visit();
+  await open("/");
+  const welcome = page.getByRole("heading", { name: "Welcome to Carillon" });
+  await page.getByRole("button", { name: "Close the welcome" }).click();
+  await page.locator(".recharts-reference-dot").first().waitFor();
+  await page.getByRole("button", { name: /^Messages over 90 days: show the numbers/ }).click();
+  const days = page.getByRole("region", { name: "Messages over 90 days, as a table" }).getByRole("row");
+  expect(await days.nth(1).textContent()).toMatch(/^\d{4}-\d\d-\d\d, so far/);
+  expect(await days.nth(2).textContent()).not.toMatch(/so far/);
+  await open("/");
+  await page.getByRole("heading", { name: "Just now" }).waitFor();
+  expect(await welcome.count()).toBe(0);
+  expect(takeFaults()).toEqual([]);
+  await context.close();
+});
+
 test("the menu of a phone is a drawer that keyboard and finger open, and that closes when one goes somewhere", async () => {
   const { page, open, context, takeFaults } = await stage.visit({ width: 390, height: 844 });
   await open("/");
