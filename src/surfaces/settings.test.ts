@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { publicUrl } from "../messaging/email_templates/service.ts";
+import { linkSettings } from "../messaging/links/service.ts";
 import { allSettings, houseSettings, loadSettings, redisAddress } from "./settings.ts";
 
 test("every form of REDIS_URL is understood", () => {
@@ -33,4 +35,17 @@ test("every setting has its own variable and says what it means", () => {
   expect(new Set(all.map(({ env }) => env)).size).toBe(all.length);
   for (const { env, doc } of all) expect(doc.length, env).toBeGreaterThan(10);
   expect(loadSettings({}, "/nonexistent").get(houseSettings.dataDir)).toBe(".carillon");
+});
+
+test("links lead to the port that the server listens on, unless somebody says where they lead", () => {
+  const load = (environment: Record<string, string>) => {
+    const config = loadSettings(environment, "/nonexistent");
+    return [config.get(linkSettings.webRoot), config.get(publicUrl)];
+  };
+  const usual = "http://127.0.0.1:8787";
+  expect(load({})).toEqual([usual, usual]);
+  expect(load({ CARILLON_HTTP_PORT: "0" })).toEqual([usual, usual]);
+  expect(load({ CARILLON_HTTP_PORT: "3000" })).toEqual(["http://127.0.0.1:3000", "http://127.0.0.1:3000"]);
+  const chosen = { CARILLON_HTTP_PORT: "3000", CARILLON_LINKS_WEB_ROOT: "https://example.com" };
+  expect(load(chosen)).toEqual(["https://example.com", "http://127.0.0.1:3000"]);
 });

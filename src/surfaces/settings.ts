@@ -7,6 +7,8 @@ import type { RedisAddress } from "../kernel/redis/index.ts";
 import { alertSettings } from "../mechanisms/alerts/index.ts";
 import { statisticsSettings } from "../mechanisms/dated-counters/index.ts";
 import { cacheSettings } from "../mechanisms/layered-cache/index.ts";
+import { publicUrl } from "../messaging/email_templates/service.ts";
+import { linkSettings } from "../messaging/links/service.ts";
 import { objectStoreSettings } from "../providers/open-object-store.ts";
 import { providerSettings } from "../providers/settings.ts";
 import { settings as demoSettings } from "./demo/settings.ts";
@@ -93,7 +95,18 @@ export function loadSettings(
   environment: Readonly<Record<string, string | undefined>>,
   workingDirectory: string,
 ): Config {
-  return loadConfig(allSettings(), { environment, dotenv: readDotenv(`${workingDirectory}/.env`) });
+  const config = loadConfig(allSettings(), { environment, dotenv: readDotenv(`${workingDirectory}/.env`) });
+  return withLinksToThisServer(config);
+}
+
+/** Links that nobody gave an address lead to this machine, and there to the port that the server listens on. */
+function withLinksToThisServer(config: Config): Config {
+  const port = config.get(httpSettings.port);
+  if (port === 0 || port === httpSettings.port.default) return config;
+  const left = [linkSettings.webRoot, publicUrl].filter(({ name }) =>
+    config.effective.some(({ setting, source }) => setting.name === name && source === "default"),
+  );
+  return config.with(...left.map((setting) => [setting, `http://127.0.0.1:${port}`] as const));
 }
 
 /** What a REDIS_URL means. Raises a sentence about what is wrong with it. */

@@ -9,11 +9,7 @@ let scene: PeopleScene;
 let desk: Visit;
 beforeAll(async () => {
   // Links in messages lead to this very server, so that they can be followed.
-  const port = await freePort();
-  stage = await openStage({
-    CARILLON_HTTP_PORT: `${port}`,
-    CARILLON_LINKS_WEB_ROOT: `http://127.0.0.1:${port}`,
-  });
+  stage = await openStage({ CARILLON_HTTP_PORT: `${await freePort()}` });
   scene = await peopleScene(stage.house);
   desk = await stage.visit();
   // Sooner than the test itself gives up, so that a failure names the step.

@@ -1,4 +1,4 @@
-import { CloseButton, Text } from "@mantine/core";
+import { CloseButton, Code, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { Panel } from "../../parts/index.ts";
@@ -44,6 +44,10 @@ export function Welcome() {
           </Text>
         </li>
       </ol>
+      <Text size="sm" c="dimmed" mt="sm">
+        Charts fill day by day. For a month of the demo at once, stop Carillon and run{" "}
+        <Code>npx carillon demo --days 30</Code>.
+      </Text>
     </Panel>
   );
 }
