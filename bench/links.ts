@@ -8,22 +8,25 @@ import { median, printTable, type Row, readable, say, temporaryRedis, writeResul
 import type { Wish } from "./links-server.ts";
 
 const BARE = "a bare Fastify route that redirects";
-/** Connections of the load, kept open, with one request under way on each, as browsers do it. */
-const CONNECTIONS = 128;
+/** How many people are there at once, with one request each. */
+const PEOPLE = 128;
 /** The first two rounds of each side only warm it up. */
 const WARM_UP = 2;
 /** The part of the bare route's rate that ours is to reach. */
 const GOAL = 0.6;
 const NOTES = [
-  "Each side is a process of its own with one thread that serves, over HTTP on the loopback with connections kept open. Ours is the whole server: log, measurements, limits, validation. Every request of ours uses another link and is a click that is kept; each round proves that all were.",
+  "Each side is a process of its own with one thread that serves, over HTTP on the loopback. Ours is the whole server: log, measurements, limits, validation. Every request of ours uses another link and is a click that is kept; each round proves that all were.",
+  "A connection each: every click is somebody else's, who comes, clicks and goes. Connections kept open: as from a proxy that keeps its own, so that nearly all that is left of the bare route is reading and writing 400 bytes.",
   "Buffered: the links wait in Redis, and so do their clicks. Stored: the links are in SQL, and a click is answered after its row is committed. PGlite runs inside the server's process, Postgres beside it.",
   "The processor time of the server is given too: it does not depend on what else the machine does.",
   "The limit is the goal: 60 % of the bare route.",
 ];
 
 type Kind = "buffered" | "stored";
+type Coming = "a connection each" | "connections kept open";
 type Door = "POST /l/{code}" | "POST /api/1/notifications/complete";
 const DOORS: readonly Door[] = ["POST /l/{code}", "POST /api/1/notifications/complete"];
+const COMINGS: readonly Coming[] = ["a connection each", "connections kept open"];
 
 /** With what ours is to reach. */
 interface ClickRow extends Row {
@@ -68,7 +71,8 @@ async function measureOn(engine: Engine["name"], kinds: readonly Kind[], size: {
   try {
     const rows: Row[] = [];
     for (const kind of kinds)
-      for (const door of DOORS) rows.push(...(await compare(ours, bare, engine, kind, door, size)));
+      for (const door of DOORS)
+        for (const coming of COMINGS) rows.push(...(await compare(ours, bare, engine, { kind, door, coming }, size)));
     return rows;
   } finally {
     ours.child.send({ do: "stop" } satisfies Wish);
@@ -82,8 +86,7 @@ async function compare(
   ours: Server,
   bare: Server,
   engine: Engine["name"],
-  kind: Kind,
-  door: Door,
+  { kind, door, coming }: { readonly kind: Kind; readonly door: Door; readonly coming: Coming },
   { clicks, rounds }: { clicks: number; rounds: number },
 ): Promise<readonly ClickRow[]> {
   const results: { readonly ours: Load[]; readonly bare: Load[] } = { ours: [], bare: [] };
@@ -95,6 +98,7 @@ async function compare(
           await loadedBy(
             codes.map((code) => requestOf(door, code)),
             ours,
+            coming,
           ),
         );
         const kept = await ours.ask({ do: "count" });
@@ -105,6 +109,7 @@ async function compare(
           await loadedBy(
             codes.map((code) => requestOf("POST /l/{code}", code)),
             bare,
+            coming,
           ),
         ),
     ];
@@ -116,7 +121,8 @@ async function compare(
     const [a, b] = [mine.map((one) => one[field]), theirs.map((one) => one[field])];
     const [ourMedian, peer] = [median(a), median(b)];
     const ratio = field === "rate" ? ourMedian / peer : peer / ourMedian;
-    const metric = `${door}, ${kind === "buffered" ? "buffered" : `stored in ${engine}`}: ${what}`;
+    const where = kind === "buffered" ? "buffered" : `stored in ${engine}`;
+    const metric = `${door}, ${where}, ${coming}: ${what}`;
     return { metric, unit, ours: ourMedian, peer, peerName: BARE, ratio, rounds: { ours: a, peer: b } };
   };
   const clicked = row("clicks", "requests/s", "rate");
@@ -171,32 +177,52 @@ async function cpuOf({ ask }: Server): Promise<number> {
   return user + system;
 }
 
-async function loadedBy(requests: readonly Buffer[], server: Server): Promise<Load> {
+async function loadedBy(requests: readonly Buffer[], server: Server, coming: Coming): Promise<Load> {
   const before = await cpuOf(server);
   const started = performance.now();
   let next = 0;
   const one = async () => {
-    const socket = connect({ host: "127.0.0.1", port: server.port, noDelay: true });
-    await once(socket, "connect");
-    await new Promise<void>((resolve, reject) => {
-      let rest = "";
-      const send = () => void (next < requests.length ? socket.write(requests[next++]!) : socket.end(resolve));
-      socket.on("error", reject);
-      socket.on("data", (chunk) => {
-        rest += chunk.toString("latin1");
-        const end = rest.indexOf("\r\n\r\n");
-        if (end < 0) return;
-        const length = Number(/\r\ncontent-length: (\d+)/i.exec(rest)?.[1] ?? 0);
-        if (rest.length < end + 4 + length) return;
-        if (!/^HTTP\/1\.1 (200|303) /.test(rest))
-          return reject(new Error(`a click was answered ${rest.slice(0, 600)}`));
-        rest = "";
-        send();
+    if (coming === "connections kept open") return clicksOn(server, () => requests[next++]);
+    while (next < requests.length) {
+      let only: Buffer | undefined = requests[next++]!;
+      await clicksOn(server, () => {
+        const request = only;
+        only = undefined;
+        return request;
       });
-      send();
-    });
+    }
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  await Promise.all(Array.from({ length: PEOPLE }, one));
   const took = (performance.now() - started) / 1000;
   return { rate: requests.length / took, cpu: ((await cpuOf(server)) - before) / requests.length };
+}
+
+/** Addresses of the loopback to come from, so that connections which have just ended use up no ports of the next ones. */
+const SOURCES = 100;
+let came = 0;
+
+/** Opens a connection, makes one request after the other on it, and closes it. */
+async function clicksOn(server: Server, take: () => Buffer | undefined): Promise<void> {
+  const localAddress = `127.0.0.${2 + (came++ % SOURCES)}`;
+  const socket = connect({ host: "127.0.0.1", port: server.port, noDelay: true, localAddress });
+  await new Promise<void>((resolve, reject) => {
+    let rest = "";
+    const send = () => {
+      const request = take();
+      if (request) socket.write(request);
+      else socket.end(resolve);
+    };
+    socket.on("error", reject);
+    socket.on("connect", send);
+    socket.on("data", (chunk) => {
+      rest += chunk.toString("latin1");
+      const end = rest.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(rest)?.[1] ?? 0);
+      if (rest.length < end + 4 + length) return;
+      if (!/^HTTP\/1\.1 (200|303) /.test(rest)) return reject(new Error(`a click was answered ${rest.slice(0, 600)}`));
+      rest = "";
+      send();
+    });
+  });
 }
