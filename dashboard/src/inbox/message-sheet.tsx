@@ -14,14 +14,7 @@ interface MessageSheetProps {
 /** A push or a text from behind: what the provider was told, what became of it, and what may happen next. */
 export function MessageSheet({ id, onClose }: MessageSheetProps) {
   return (
-    <Drawer
-      opened={id !== undefined}
-      onClose={onClose}
-      position="right"
-      size="md"
-      title="Behind the message"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Drawer opened={id !== undefined} onClose={onClose} position="right" size="md" title="Behind the message">
       {id !== undefined && <Inside id={id} onClose={onClose} />}
     </Drawer>
   );

@@ -30,7 +30,6 @@ export function Explorer({ name, onExplore }: ExplorerProps) {
       position="right"
       size="lg"
       title={<Code fz="md">{name}</Code>}
-      closeButtonProps={{ "aria-label": "Close" }}
     >
       {name !== undefined && <Inside key={name} name={name} onExplore={onExplore} />}
     </Drawer>
