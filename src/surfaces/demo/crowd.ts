@@ -118,7 +118,13 @@ export class Crowd {
     const several = () => Array.from({ length: 4 }, () => this.#finished()).filter((news) => news !== undefined);
     for (const after of [2, 15]) this.#plan(after, () => tell(this.#ctx, several()));
     for (const after of [8, 40]) this.#plan(after, () => this.join());
-    for (const after of [20, 30, 45, 55]) this.#plan(after, async () => this.#whim()?.());
+    const changes = [
+      { after: 25, who: this.#hasMail, name: "left a list" },
+      { after: 35, who: ({ phone }: Person) => phone !== undefined, name: "answered STOP" },
+      { after: 50, who: ({ token }: Person) => token !== undefined, name: "opened the app again" },
+    ];
+    for (const { after, who, name } of changes)
+      this.#plan(after, async () => this.#whim(this.#oneOf(this.#people.filter(who)), name)?.());
   }
 
   /** The app tells everybody something, each on the channel that they look at most, or on every one. */
@@ -225,22 +231,25 @@ export class Crowd {
     return { person, slug: "payment_receipt", channel: "email", parameters: { amount: "4.90 EUR", number } };
   }
 
-  #whim(): (() => Promise<unknown>) | undefined {
-    const person = this.#whoIsAwake();
+  /** Whether somebody got a mail with a link to leave by. */
+  readonly #hasMail = ({ email }: Person): boolean =>
+    email !== undefined &&
+    this.#sandbox.recipients.received(email, { channel: "email" }).some(({ codes }) => codes.length > 0);
+
+  #whim(person = this.#whoIsAwake(), wanted?: string): (() => Promise<unknown>) | undefined {
     if (!person) return undefined;
     const { recipients } = this.#sandbox;
     const [least, most] = this.#tempo.away;
     const away = least + (most - least) * this.#random();
     const { email, phone, token, sub, platform } = person;
     const whims: Record<string, (() => Promise<unknown>) | undefined> = {
-      "left a list": email
-        ? async () => {
-            // Who got no mail yet has no link to leave by.
-            if (!recipients.received(email, { channel: "email" }).some(({ codes }) => codes.length > 0)) return;
-            await recipients.unsubscribe(email);
-            this.#plan(away, () => unsuppressEmails(this.#ctx, { emails: [email] }));
-          }
-        : undefined,
+      "left a list":
+        email && this.#hasMail(person)
+          ? async () => {
+              await recipients.unsubscribe(email);
+              this.#plan(away, () => unsuppressEmails(this.#ctx, { emails: [email] }));
+            }
+          : undefined,
       "answered STOP": phone
         ? async () => {
             await recipients.text(phone, "STOP");
@@ -253,7 +262,7 @@ export class Crowd {
         : undefined,
     };
     const possible = Object.entries(whims).filter(([, act]) => act !== undefined);
-    const [name, act] = this.#oneOf(possible)!;
+    const [name, act] = possible.find(([each]) => each === wanted) ?? this.#oneOf(possible)!;
     this.#note(name);
     return act;
   }

@@ -180,16 +180,16 @@ test("three days of a small crowd are lived through by the real pipeline, add up
   expect((await audit(house.ctx, new Catalogue(domains), order)).findings).toEqual([]);
 }, 120_000);
 
-/** Who heard two reminders on one channel and one day of theirs; whoever moved has had other days, and does not count. */
-async function remindedTwice(): Promise<readonly string[]> {
-  const rows = await house.query<{ sub: string; timezone: string }>(`
-    select users.sub, users.timezone from user_touches as touches
-    join users on users.id = touches.user_id
-    join touch_points as points on points.id = touches.touch_point_id
-    where points.event_slug = 'daily_reminder'
-    group by 1, 2, touches.channel, (touches.created_at at time zone users.timezone)::date having count(*) > 1`);
-  const zones = new Map((await joined(house.ctx)).map(({ sub, zone }) => [sub, zone]));
-  return rows.flatMap(({ sub, timezone }) => (zones.get(sub) === timezone ? [sub] : []));
+/** Who got two reminders on one channel within hours; the hours of two days are farther apart, even if one is late. */
+async function remindedTwice(): Promise<readonly object[]> {
+  return house.query(`
+    select one.user_id, one.channel, one.created_at::text as first, other.created_at::text as second
+    from user_touches as one
+    join user_touches as other on other.user_id = one.user_id and other.channel = one.channel and other.id <> one.id
+      and other.touch_point_id = one.touch_point_id
+      and other.created_at between one.created_at and one.created_at + interval '8 hours'
+    join touch_points as points on points.id = one.touch_point_id
+    where points.event_slug = 'daily_reminder'`);
 }
 
 test("a history that is stopped early ends with a whole day, adds up, and is gone on with by the next run", async () => {

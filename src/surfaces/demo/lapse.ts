@@ -26,9 +26,9 @@ import { LIFELIKE } from "./tempo.ts";
 const MINUTE = 60;
 const HOUR = 3600;
 /** What is due within this time happens together: people are not in a hurry, and each beat costs a look at everything. */
-const BEAT = HOUR;
+const BEAT = 90 * MINUTE;
 /** How long providers take to call back. */
-const CALLBACKS = 45;
+const CALLBACKS = 3 * MINUTE;
 /** How often reminders get their times, and for how long ahead: seldom and far, since each look costs a query a zone. */
 const ASSIGN_EVERY = 6 * HOUR;
 const ASSIGN_AHEAD = 8 * HOUR;
@@ -40,10 +40,10 @@ export const LAST_RECEIPTS = 75 * MINUTE;
 /** Longer than anybody's hours of being reminded. */
 export const LAST_REMINDERS = 7 * HOUR;
 
+const RECEIPTS = ["runners.push.ticket_hot_to_cold", "runners.push.check"];
 /** What nobody is nudged for, in the order in which one does what the next waits for. */
 const CHORES = [
-  "runners.push.ticket_hot_to_cold",
-  "runners.push.check",
+  ...RECEIPTS,
   "runners.sms.receipt_stale_detection",
   "runners.sms.receipt_recovery",
   "runners.sms.receipt_reconciliation",
@@ -178,6 +178,8 @@ async function live({ month, ...world }: World & { readonly month: Month }, plan
       assignAt += ASSIGN_EVERY;
     }
     await crowd.step();
+    // Nobody tells that the receipts of earlier pushes are there.
+    for (const name of RECEIPTS) await pipeline.run(name);
     await turn(world);
     if (clock.now() >= choresAt) {
       await chores(world, calendar.unixDate(clock.now()) > day);

@@ -21,9 +21,9 @@ export const LIVE: Tempo = {
 
 /** A month as it is: few things an hour, by day and not at night, and less on weekends. */
 export const LIFELIKE: Tempo = {
-  sessions: (people) => people * 0.4,
+  sessions: (people) => people * 0.3,
   payments: (people) => people * 0.05,
-  newcomers: (people) => people * 0.012,
+  newcomers: (people) => people * 0.01,
   whims: (people) => people * 0.025,
   reading: [MINUTE, 5 * HOUR],
   away: [DAY, 6 * DAY],
