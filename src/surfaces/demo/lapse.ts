@@ -25,8 +25,11 @@ import { LIFELIKE } from "./tempo.ts";
 
 const MINUTE = 60;
 const HOUR = 3600;
-/** What is due within this time happens together: people are not in a hurry, and each beat costs a look at everything. */
-const BEAT = 90 * MINUTE;
+/**
+ * What is due within this time happens together: people are not in a hurry, and each beat costs a look at everything. With
+ * the callbacks of a turn it must stay below an hour, after which reminders are too late to be sent.
+ */
+const BEAT = 50 * MINUTE;
 /** How long providers take to call back. */
 const CALLBACKS = 3 * MINUTE;
 /** How often reminders get their times, and for how long ahead: seldom and far, since each look costs a query a zone. */
