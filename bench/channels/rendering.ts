@@ -8,7 +8,9 @@ const template = book.get(TEMPLATE);
 
 /** From parameters to HTML and text, and on to the bytes that a provider gets. `npm run bench -- templates` has the peers. */
 export async function measureRendering(size: Size): Promise<readonly ChannelRow[]> {
-  const render = (index: number) => renderTemplate(TEMPLATE, parametersOf(index), brand);
+  const leaving = (index: number) => `https://app.example.com/api/1/emails/unsubscribe/1.${index}`;
+  const render = (index: number) =>
+    renderTemplate(TEMPLATE, { ...parametersOf(index), unsubscribeUrl: leaving(index) }, brand);
   const write = (index: number) =>
     composeMime(
       mailFor(template, render(index), {
@@ -17,7 +19,7 @@ export async function measureRendering(size: Size): Promise<readonly ChannelRow[
         to: addressOf(index),
         subject: "Your daily reminder",
         date: 1_790_000_000 + index,
-        listUnsubscribe: { url: `https://app.example.com/api/1/emails/unsubscribe/1.${index}` },
+        listUnsubscribe: { url: leaving(index) },
       }),
     );
   const rates = (work: (index: number) => { readonly length: number } | { readonly html: string }) =>
