@@ -19,6 +19,6 @@ export const errors = defineErrors({
   demo_under_way: {
     status: 409,
     doc: "The past of this house is being filled in by another process.",
-    hint: "Wait until it is done; it takes about a minute.",
+    hint: "Wait until it is done; it takes a minute or two.",
   },
 });
