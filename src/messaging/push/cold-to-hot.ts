@@ -2,7 +2,6 @@ import { runAlone } from "../../jobs/alone.ts";
 import type { JobContext } from "../../jobs/context.ts";
 import { defineRunner, type Runner } from "../../jobs/runner.ts";
 import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
-import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import { type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
 import { checkReceipts } from "./check.ts";
@@ -37,7 +36,7 @@ export const ticketHotToCold: Runner<typeof NoKwargs> = defineRunner({
 
 /**
  * Walks the cold set once, from its oldest score to the cutoff. Tickets that came back keep their old score but rest anew, so
- * they are looked at and left; the cursor counts how many, and of a payload only its uid leaves Redis, for its story.
+ * they are looked at and left; the cursor counts how many, and no payload leaves Redis.
  */
 async function moveRested(
   ctx: JobContext,
@@ -61,10 +60,6 @@ async function moveRested(
         ),
       );
       moved += stretch.moved;
-      noteSteps(
-        ctx,
-        stretch.uids.map((uid) => ({ channel: "push", uid, step: "receipt_due" })),
-      );
       cursor = stretch.cursor;
       if (stretch.looked < MAX_ITEMS_PER_CALL) stopReason = "list_exhausted";
     }

@@ -217,13 +217,11 @@ test("the story of a notification names every stage with its time, its provider 
     ["failed", "expo", "ServerError"],
     ["retried", null, null],
     ["accepted", "expo", null],
-    ["receipt_due", null, null],
   ];
   expect(await story(uids[1]!)).toEqual([...sent, ["confirmed", "expo", null]]);
   const again = [
     ["failed", "expo", "NotReadyYet"],
     ["retried", null, null],
-    ["receipt_due", null, null],
   ];
   expect(await story(uids[0]!)).toEqual([
     ...sent,

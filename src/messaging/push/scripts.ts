@@ -43,8 +43,6 @@ export interface Stretch {
   readonly ok: true;
   readonly moved: number;
   readonly looked: number;
-  /** Whose tickets moved, for their stories. */
-  readonly uids: readonly string[];
   /** Where the next stretch begins. */
   readonly cursor: Cursor;
 }
@@ -61,6 +59,6 @@ export const coldToHot = defineScript({
   keys: ["cold", "hot", "lock"],
   args: ["lock_id", "cutoff", "latest", "max_items", "score", "skip"],
   idempotent: false,
-  reply: ([moved, looked, score, skip, uids]: [number, number, string, number, string[]]): Stretch | Fenced =>
-    moved === FENCED_CODE ? fenced : { ok: true, moved, looked, uids, cursor: { score, skip } },
+  reply: ([moved, looked, score, skip]: [number, number, string, number]): Stretch | Fenced =>
+    moved === FENCED_CODE ? fenced : { ok: true, moved, looked, cursor: { score, skip } },
 });

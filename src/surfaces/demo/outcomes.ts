@@ -9,7 +9,7 @@ export interface Outcome {
 }
 
 /** Steps that are not the last, in their order: where time skips, a message may take several of them in one moment. */
-const ON_THE_WAY = ["queued", "dispatched", "accepted", "retried", "updated", "receipt_due"];
+const ON_THE_WAY = ["queued", "dispatched", "accepted", "retried", "updated"];
 
 /** What became of the messages of a time, by channel. */
 export async function outcomesBetween(

@@ -116,7 +116,7 @@ const labelOf = ({ step, detail }: Step) => (step === "ended" && detail !== null
 function toneOf({ step, detail }: Step): Tone {
   if (step === "ended") return GOOD_ENDS.test(detail ?? "") ? "good" : "bad";
   if (step === "delivered" || step === "confirmed") return "good";
-  if (step === "accepted" || step === "updated" || step === "receipt_due" || step === "asked_about") return "info";
+  if (step === "accepted" || step === "updated" || step === "asked_about") return "info";
   if (step === "retried" || step === "silent" || step === "failed_transiently") return "warn";
   return step === "queued" ? "neutral" : "bad";
 }

@@ -9,7 +9,7 @@
 --        4 max_items  integer >= 1; members looked at
 --        5 score      where the last stretch ended; -inf at first
 --        6 skip       how many members of exactly that score were looked at and left
--- Reply  { moved, looked at, next score, next skip, uids of those moved that have one }; moved = -10: fenced
+-- Reply  { moved, looked at, next score, next skip }; moved = -10: fenced
 -- Crash  before: nothing happened. After: what moved is hot; a new walk finds the rest.
 local cold, hot, lock = KEYS[1], KEYS[2], KEYS[3]
 local lock_id, cutoff, latest, max_items = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -18,34 +18,32 @@ local score, skip = ARGV[5], tonumber(ARGV[6])
 -- include: ../../../mechanisms/lock/scripts/fence.lua
 
 -- A ticket that we wrote begins like this, and reading on would cost more than all the rest of the walk.
-local OURS = '^{"aud":"check","uid":"([%w_-]+)","attempt_initially_queued_at":[%d.]+,"initially_queued_at":[%d.]+,'
+local OURS = '^{"aud":"check","uid":"[%w_-]+","attempt_initially_queued_at":[%d.]+,"initially_queued_at":[%d.]+,'
   .. '"retry":%d+,"last_queued_at":([%d.]+),'
 
-local function time_and_uid(member)
-  local uid, queued_at = string.match(member, OURS)
-  if uid then return tonumber(queued_at), uid end
+local function time_of(member)
+  local queued_at = string.match(member, OURS)
+  if queued_at then return tonumber(queued_at) end
   local readable, ticket = pcall(cjson.decode, member)
-  if not readable or type(ticket) ~= 'table' then return nil, nil end
-  return tonumber(ticket.last_queued_at), type(ticket.uid) == 'string' and ticket.uid or nil
+  return readable and type(ticket) == 'table' and tonumber(ticket.last_queued_at) or nil
 end
 
-if not holds_lock(lock, lock_id) then return { -10, 0, score, skip, {} } end
+if not holds_lock(lock, lock_id) then return { -10, 0, score, skip } end
 
 local is_first = score == '-inf' and skip == 0
 local found = redis.call('ZRANGE', cold, score, cutoff, 'BYSCORE', 'LIMIT', skip, max_items, 'WITHSCORES')
-local rested, uids = {}, {}
+local rested = {}
 for at = 1, #found, 2 do
   local member, its_score = found[at], found[at + 1]
   if its_score ~= score then
     score, skip = its_score, 0
   end
-  local queued_at, uid = time_and_uid(member)
+  local queued_at = time_of(member)
   -- What is no ticket goes along: whoever reads the hot list sets it aside, byte for byte.
   if queued_at and queued_at > tonumber(cutoff) and queued_at <= latest then
     skip = skip + 1
   else
     rested[#rested + 1] = member
-    if uid then uids[#uids + 1] = uid end
   end
 end
 if #rested > 0 then
@@ -56,4 +54,4 @@ if #rested > 0 then
     redis.call('ZREM', cold, unpack(rested))
   end
 end
-return { #rested, #found / 2, score, skip, uids }
+return { #rested, #found / 2, score, skip }
