@@ -104,6 +104,22 @@ export class PurgatoryQueue<T> {
     return ctx.redis.run(claimMore, this.#claimKeys(fence), [fence.lockId, max, ctx.clock.now().toFixed(6), limit]);
   }
 
+  /**
+   * A later claim, read at once: how many items it moved, and those of them that can be read. Nobody else may claim
+   * meanwhile, because they are read from the end; what stands before may be settled at the same time.
+   */
+  async fetchMore(
+    ctx: QueueContext,
+    fence: Fence,
+    limit: number,
+    max = limit,
+  ): Promise<{ readonly ok: true; readonly moved: number; readonly entries: readonly Entry<T>[] } | Fenced> {
+    const claimed = await this.claimMore(ctx, fence, Math.min(max, MAX_ITEMS_PER_CALL), limit);
+    if (!claimed.ok) return claimed;
+    const { moved } = claimed;
+    return { ok: true, moved, entries: moved === 0 ? [] : await this.read(ctx, -moved, moved) };
+  }
+
   /** A batch of any size in as many calls as it takes; `first` decides about recovery, and only then. */
   async claimBatch(ctx: QueueContext, fence: Fence, first: boolean, size: number): Promise<Claim | Fenced> {
     const perCall = Math.min(size, MAX_ITEMS_PER_CALL);

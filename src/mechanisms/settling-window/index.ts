@@ -1,2 +1,2 @@
 export { Pace } from "./pace.ts";
-export { MAX_PAIRS_PER_SETTLE, type Pair, sendThroughWindow, type WindowPlan } from "./window.ts";
+export { MAX_PAIRS_PER_SETTLE, type Pair, type Refill, sendThroughWindow, type WindowPlan } from "./window.ts";

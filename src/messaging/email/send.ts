@@ -1,15 +1,9 @@
 import type { JobContext } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
 import { type Fenced, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
-import {
-  type Claim,
-  type Entry,
-  MAX_ITEMS_PER_CALL,
-  runBatches,
-  type StopReason,
-} from "../../mechanisms/purgatory-queue/index.ts";
+import { type Claim, type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
-import { Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
+import { Pace, type Refill, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
 import type { Carried } from "../../providers/provider-chain.ts";
@@ -136,12 +130,14 @@ class SendRun {
       const over = new AbortController();
       const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, passage);
       try {
-        await this.#pass(entries, passage);
+        const below = Math.floor(this.#mostOrdinary / 2);
+        const refill = watching && { below, fetch: () => this.#following(passage) };
+        await this.#pass(entries, passage, refill);
       } finally {
         over.abort();
         await watching;
       }
-      // Those that came at the very end.
+      // Those that came at the very end, and no others: nobody looks at the urgent lane any more.
       if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), passage);
     }
     return [...passage.held];
@@ -187,14 +183,12 @@ class SendRun {
     return (await this.#take(going, passage)) ? going : "none";
   }
 
-  /** Fills the purgatory up from a lane; one call after the other, because each reads what it added from the end. */
+  /** Fills the purgatory up from a lane, one call after the other. */
   #more(lane: Lane, limit: number): Promise<readonly Entry<Attempt>[] | "none"> {
-    const fetch = async () => {
-      const most = Math.min(limit, MAX_ITEMS_PER_CALL);
-      const { moved } = unlessFenced(await lanes[lane].claimMore(this.#ctx, this.#lock.fence, most, limit));
-      return moved === 0 ? "none" : lanes[lane].read(this.#ctx, -moved, moved);
-    };
-    const fetched = this.#claiming.then(fetch);
+    const fetched = this.#claiming.then(async () => {
+      const { moved, entries } = unlessFenced(await lanes[lane].fetchMore(this.#ctx, this.#lock.fence, limit));
+      return moved === 0 ? ("none" as const) : entries;
+    });
     this.#claiming = fetched.catch(() => {});
     return fetched;
   }
@@ -203,9 +197,12 @@ class SendRun {
     return this.#listsPaused ? withoutLists(this.#ctx, this.#lock.fence, entries) : entries;
   }
 
-  async #pass(entries: readonly Entry<Attempt>[], passage: Passage): Promise<void> {
+  async #pass(
+    entries: readonly Entry<Attempt>[],
+    { held, suppressed }: Passage,
+    refill?: Refill<Entry<Attempt>>,
+  ): Promise<void> {
     const ctx = this.#ctx;
-    const { held, suppressed } = passage;
     await sendThroughWindow<Entry<Attempt>, Answer>(ctx, {
       items: entries,
       window: ctx.config.get(settings.window),
@@ -228,10 +225,7 @@ class SendRun {
       },
       stop: () => this.#stopping(),
       ahead: () => (this.#hurried.length > 0 ? this.#hurried.splice(0) : NOTHING),
-      refill:
-        this.#lane === "urgent"
-          ? undefined
-          : { below: Math.floor(this.#mostOrdinary / 2), fetch: () => this.#following(passage) },
+      refill,
     });
   }
 

@@ -2,12 +2,7 @@ import { z } from "zod";
 import type { JobContext } from "../../jobs/context.ts";
 import type { StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
-import {
-  type Entry,
-  MAX_ITEMS_PER_CALL,
-  type PurgatoryQueue,
-  runBatches,
-} from "../../mechanisms/purgatory-queue/index.ts";
+import { type Entry, type PurgatoryQueue, runBatches } from "../../mechanisms/purgatory-queue/index.ts";
 import { type ReportKey, type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
 import { type Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import { settings } from "./settings.ts";
@@ -73,13 +68,12 @@ export async function runLine<T, Answer, Event extends string>(
         refill: {
           below: MOST_HELD / 2,
           async fetch() {
-            const most = Math.min(MAX_ITEMS_PER_CALL, limit - taken);
-            if (most <= 0) return "none";
-            const claimed = await queue.claimMore(ctx, lock.fence, most, MOST_HELD);
+            if (taken >= limit) return "none";
+            const more = await queue.fetchMore(ctx, lock.fence, MOST_HELD, limit - taken);
             // Whoever lost the lock settles what was asked; the rest is the next holder's.
-            if (!claimed.ok || claimed.moved === 0) return "none";
-            taken += claimed.moved;
-            return queue.read(ctx, -claimed.moved, claimed.moved);
+            if (!more.ok || more.moved === 0) return "none";
+            taken += more.moved;
+            return more.entries;
           },
         },
         async settle(pairs) {
