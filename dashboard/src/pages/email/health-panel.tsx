@@ -1,9 +1,8 @@
-import { Alert, Button, Group, Popover, Progress, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Alert, Button, Group, Progress, Stack, Text, TextInput } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import { type Answer, useChange, useRead } from "../../api/index.ts";
-import { ErrorState, LoadingState, numberText, Panel, StateBadge, Time } from "../../parts/index.ts";
+import { ErrorState, LoadingState, numberText, Panel, PopoverForm, StateBadge, Time } from "../../parts/index.ts";
 
 type Health = Answer<"get", "/api/1/admin/email/health">;
 type Level = NonNullable<Health["reputation"]>["bounce_level"];
@@ -142,48 +141,29 @@ function Lists({ lists }: { readonly lists: Health["lists"] }) {
 }
 
 function PauseButton() {
-  const [isOpen, popover] = useDisclosure(false);
   const [reason, setReason] = useState("");
   const pause = useChange("post", "/api/1/admin/email/lists/pause", {
     done: "Mails of lists are paused; codes and other single mails go on",
     refreshes: REFRESHES,
-    onDone: popover.close,
   });
   return (
-    <Popover opened={isOpen} onChange={popover.close} width={300} position="bottom-end" withArrow trapFocus shadow="md">
-      <Popover.Target>
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<IconPlayerPause size={14} aria-hidden />}
-          onClick={popover.toggle}
-        >
-          Pause lists
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            pause.mutate({ body: { reason } });
-          }}
-        >
-          <Stack gap="sm">
-            <TextInput
-              label="Why"
-              description="Mails of lists are set aside until somebody lets them go on"
-              required
-              maxLength={500}
-              value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
-              data-autofocus
-            />
-            <Button type="submit" size="xs" color="red.8" loading={pause.isPending} disabled={reason.trim() === ""}>
-              Pause them
-            </Button>
-          </Stack>
-        </form>
-      </Popover.Dropdown>
-    </Popover>
+    <PopoverForm
+      label="Pause lists"
+      button={{ size: "xs", variant: "default", leftSection: <IconPlayerPause size={14} aria-hidden /> }}
+      onSubmit={(close) => pause.mutate({ body: { reason } }, { onSuccess: close })}
+    >
+      <TextInput
+        label="Why"
+        description="Mails of lists are set aside until somebody lets them go on"
+        required
+        maxLength={500}
+        value={reason}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        data-autofocus
+      />
+      <Button type="submit" size="xs" color="red.8" loading={pause.isPending} disabled={reason.trim() === ""}>
+        Pause them
+      </Button>
+    </PopoverForm>
   );
 }

@@ -1,15 +1,14 @@
-import { Button, Popover, Select, Stack, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Button, Select, TextInput } from "@mantine/core";
 import { IconUserPlus } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/index.ts";
+import { PopoverForm } from "../../parts/index.ts";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 
 /** Makes a person by hand; ordinarily the application does it. */
 export function AddPerson() {
-  const [isOpen, popover] = useDisclosure(false);
   const [fields, setFields] = useState({ given: "", family: "", sub: "" });
   const [timezone, setTimezone] = useState<string | null>(Intl.DateTimeFormat().resolvedOptions().timeZone);
   const navigate = useNavigate();
@@ -32,40 +31,28 @@ export function AddPerson() {
     ...(timezone === null ? {} : { timezone }),
   };
   return (
-    <Popover opened={isOpen} onChange={popover.close} width={320} position="bottom-end" withArrow trapFocus shadow="md">
-      <Popover.Target>
-        <Button leftSection={<IconUserPlus size={16} aria-hidden />} onClick={popover.toggle}>
-          Add a person
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            create.mutate({ body });
-          }}
-        >
-          <Stack gap="sm">
-            <TextInput label="Given name" {...field("given")} data-autofocus />
-            <TextInput label="Family name" {...field("family")} />
-            <Select
-              label="Timezone"
-              description="Reminders come at hours of this zone"
-              searchable
-              value={timezone}
-              onChange={setTimezone}
-              data={ZONES}
-              limit={50}
-              nothingFoundMessage="No such timezone"
-              comboboxProps={{ withinPortal: false }}
-            />
-            <TextInput label="Sub" description="What your application calls them; made up if empty" {...field("sub")} />
-            <Button type="submit" loading={create.isPending}>
-              Add them
-            </Button>
-          </Stack>
-        </form>
-      </Popover.Dropdown>
-    </Popover>
+    <PopoverForm
+      label="Add a person"
+      button={{ leftSection: <IconUserPlus size={16} aria-hidden /> }}
+      onSubmit={() => create.mutate({ body })}
+    >
+      <TextInput label="Given name" {...field("given")} data-autofocus />
+      <TextInput label="Family name" {...field("family")} />
+      <Select
+        label="Timezone"
+        description="Reminders come at hours of this zone"
+        searchable
+        value={timezone}
+        onChange={setTimezone}
+        data={ZONES}
+        limit={50}
+        nothingFoundMessage="No such timezone"
+        comboboxProps={{ withinPortal: false }}
+      />
+      <TextInput label="Sub" description="What your application calls them; made up if empty" {...field("sub")} />
+      <Button type="submit" loading={create.isPending}>
+        Add them
+      </Button>
+    </PopoverForm>
   );
 }

@@ -1,7 +1,7 @@
-import { Button, Popover, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Button, Text, TextInput } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
+import { PopoverForm } from "../popover-form.tsx";
 
 interface AddSuppressionProps {
   readonly label: string;
@@ -14,50 +14,35 @@ interface AddSuppressionProps {
 
 /** Holds an address back by hand. */
 export function AddSuppression({ label, placeholder, isBusy, withNote = false, add }: AddSuppressionProps) {
-  const [isOpen, popover] = useDisclosure(false);
   const [address, setAddress] = useState("");
   const [note, setNote] = useState("");
-  const submit = () =>
+  const submit = (close: () => void) =>
     add(address.trim(), note.trim() || undefined, () => {
-      popover.close();
+      close();
       setAddress("");
       setNote("");
     });
   return (
-    <Popover opened={isOpen} onChange={popover.close} width={300} position="bottom-end" withArrow trapFocus shadow="md">
-      <Popover.Target>
-        <Button size="xs" leftSection={<IconPlus size={14} aria-hidden />} onClick={popover.toggle}>
-          Suppress
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            submit();
-          }}
-        >
-          <Stack gap="sm">
-            <TextInput
-              label={label}
-              placeholder={placeholder}
-              required
-              value={address}
-              onChange={(event) => setAddress(event.currentTarget.value)}
-              data-autofocus
-            />
-            {withNote && (
-              <TextInput label="Note" value={note} onChange={(event) => setNote(event.currentTarget.value)} />
-            )}
-            <Text size="xs" c="dimmed">
-              Nothing at all is sent there until somebody lifts it.
-            </Text>
-            <Button type="submit" size="xs" loading={isBusy} disabled={address.trim() === ""}>
-              Suppress it
-            </Button>
-          </Stack>
-        </form>
-      </Popover.Dropdown>
-    </Popover>
+    <PopoverForm
+      label="Suppress"
+      button={{ size: "xs", leftSection: <IconPlus size={14} aria-hidden /> }}
+      onSubmit={submit}
+    >
+      <TextInput
+        label={label}
+        placeholder={placeholder}
+        required
+        value={address}
+        onChange={(event) => setAddress(event.currentTarget.value)}
+        data-autofocus
+      />
+      {withNote && <TextInput label="Note" value={note} onChange={(event) => setNote(event.currentTarget.value)} />}
+      <Text size="xs" c="dimmed">
+        Nothing at all is sent there until somebody lifts it.
+      </Text>
+      <Button type="submit" size="xs" loading={isBusy} disabled={address.trim() === ""}>
+        Suppress it
+      </Button>
+    </PopoverForm>
   );
 }
