@@ -4,6 +4,12 @@ import type { Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+const MOTION_ENDED = `Promise.allSettled(
+  document.getAnimations()
+    .filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
+    .map(({ finished }) => finished),
+).then(() => undefined)`;
+
 interface Finding {
   readonly id: string;
   readonly impact: string;
@@ -12,6 +18,8 @@ interface Finding {
 
 /** What keeps people out, as an automatic check sees it: serious and critical findings only. */
 export async function barriers(page: Page): Promise<string[]> {
+  // What is still fading in has less contrast than it will have.
+  await page.evaluate(MOTION_ENDED);
   // Evaluated by the debugger, so that the policy of the page need not allow it.
   await page.evaluate(axe);
   const { violations } = await page.evaluate<{ violations: Finding[] }>("axe.run({ resultTypes: ['violations'] })");

@@ -98,6 +98,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
         storageState,
         locale: "en-US",
         userAgent: PERSON,
+        reducedMotion: "reduce",
       });
       const page = await context.newPage();
       const faults = watch(page);

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { jobKeys } from "../../src/jobs/index.ts";
 import { keys } from "../../src/messaging/push/keys.ts";
+import { MOST_HELD } from "../../src/messaging/push/line.ts";
 import { newPush, openPushHouse, type PushHouse } from "../../src/messaging/push/push.fixture.ts";
 import { enqueuePushes } from "../../src/messaging/push/service.ts";
 import { pushReceiptStats, pushTicketStats } from "../../src/messaging/push/stats.ts";
@@ -128,7 +129,7 @@ test("a sender that gets SIGTERM amid its requests waits for them, settles them,
   const child = await startProcess();
   await start("send");
   // All requests of the first batch wait for the provider, whose clock stands still.
-  await eventually(async () => (await house.length(keys.sendPurgatory())) === 500);
+  await eventually(async () => (await house.length(keys.sendPurgatory())) === MOST_HELD);
   child.kill("SIGTERM");
   let ended = false;
   void child.ended.then(() => {
