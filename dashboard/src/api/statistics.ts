@@ -2,6 +2,7 @@ import { useQueries } from "@tanstack/react-query";
 import { now } from "../app/clock.ts";
 import type { ChartRow } from "../parts/chart-card.tsx";
 import { carillon } from "./carillon.ts";
+import { dateAt } from "./dates.ts";
 import { CALM, keyOf, LIVE, type Read } from "./reads.ts";
 import { useStatisticsTimezone } from "./session.ts";
 
@@ -15,11 +16,8 @@ export function countOf(counts: Counts | undefined, ...events: readonly string[]
   return events.reduce((sum, event) => sum + Number(counts?.[event] ?? 0), 0);
 }
 
-/** `2026-11-16` so many days ago, in a timezone. */
-export function dateIn(timezone: string, daysAgo = 0): string {
-  const date = new Date((now() - daysAgo * 86_400) * 1000);
-  return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(date);
-}
+/** `2026-11-16`: today in a timezone, or so many days ago. */
+export const dateIn = (timezone: string, daysAgo = 0) => dateAt(now(), timezone, daysAgo);
 
 export interface Today<F extends string> {
   readonly today: Readonly<Record<F, Counts | undefined>>;
