@@ -42,6 +42,17 @@ const slow = domain({
     }),
     route({
       method: "POST",
+      path: "/api/1/slow_webhook",
+      access: "public",
+      summary: "Takes its time over news",
+      consumes: "webhook",
+      handle: async () => {
+        await gate.pass();
+        return { status: 200, body: { done: true } };
+      },
+    }),
+    route({
+      method: "POST",
       path: "/api/1/upload",
       access: "public",
       summary: "Takes a file",
@@ -149,20 +160,26 @@ test("closing waits for requests on the way, and takes no new connection meanwhi
   expect(await closing).toBe(true);
 });
 
-test("an answer given while the server closes ends its connection, so that closing is not kept waiting", async () => {
-  const { app, port } = await start();
-  const socket = connect(port, "127.0.0.1");
-  socket.write("GET /api/1/slow HTTP/1.1\r\nhost: here\r\n\r\n");
-  const chunks: Buffer[] = [];
-  socket.on("data", (chunk) => chunks.push(chunk));
-  await eventually(() => gate.waiting === 1);
-  const closing = closeServer(app, server.ctx.clock);
-  await eventually(() => !app.server.listening);
-  gate.open();
-  await once(socket, "close");
-  expect(await closing).toBe(true);
-  expect(Buffer.concat(chunks).toString()).toMatch(/connection: close[\s\S]*\{"done":true\}/i);
-});
+test.each([
+  "GET /api/1/slow HTTP/1.1\r\nhost: here\r\n\r\n",
+  "POST /api/1/slow_webhook HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\n{}",
+])(
+  "an answer given while the server closes ends its connection, so that closing is not kept waiting: %j",
+  async (asked) => {
+    const { app, port } = await start();
+    const socket = connect(port, "127.0.0.1");
+    socket.write(asked);
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk) => chunks.push(chunk));
+    await eventually(() => gate.waiting === 1);
+    const closing = closeServer(app, server.ctx.clock);
+    await eventually(() => !app.server.listening);
+    gate.open();
+    await once(socket, "close");
+    expect(await closing).toBe(true);
+    expect(Buffer.concat(chunks).toString()).toMatch(/connection: close[\s\S]*\{"done":true\}/i);
+  },
+);
 
 test("requests that outlast the grace of closing are cut off", async () => {
   const { app, url } = await start();

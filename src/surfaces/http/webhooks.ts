@@ -46,11 +46,13 @@ function mountWebhook(
     body?: ReceivedWebhook["body"],
   ): Promise<void> => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-    if (draining()) reply.header("connection", "close");
+    // Asked when there is an answer: the server may begin to close while it is worked out.
+    const onItsWay = () => (draining() ? reply.header("connection", "close") : reply);
     try {
-      send(reply, await route.handle(ctx, new PlainRequest(request, body)));
+      const answer = await route.handle(ctx, new PlainRequest(request, body));
+      send(onItsWay(), answer);
     } catch (error) {
-      fail(error, request, reply);
+      fail(error, request, onItsWay());
     }
   };
   scope.route({
