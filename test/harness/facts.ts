@@ -1,4 +1,4 @@
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 30_000;
 
 /** Waits until a fact holds, by looking again and again; fails with the last reason when it never does. */
 export async function eventually<T>(fact: () => Promise<T> | T, what = "the expected fact"): Promise<NonNullable<T>> {

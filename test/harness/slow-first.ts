@@ -1,12 +1,18 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** What takes longest, and would keep one worker busy when the others have nothing left to do. */
-const SLOW = /\/test\/(browser\/places|simulation\/day|browser|simulation|outages|crash)/;
+/** What takes longest, slowest first: begun late, it would keep one worker busy when the others have nothing left to do. */
+const SLOW = [
+  /\/test\/browser\/places/,
+  /\/test\/simulation\/(day|people)/,
+  /\/test\/(browser|outages)\//,
+  /\/src\/surfaces\/(cli\/cli|demo\/demo)\./,
+  /\/test\/(simulation|crash)\//,
+  /\/(crash|reminders|builds|campaigns|send)\.test/,
+];
 
 const rankOf = ({ moduleId }: TestSpecification) => {
-  const [, name] = SLOW.exec(moduleId) ?? [];
-  if (name === undefined) return 2;
-  return name.includes("/") ? 0 : 1;
+  const rank = SLOW.findIndex((pattern) => pattern.test(moduleId));
+  return rank < 0 ? SLOW.length : rank;
 };
 
 /** Begins with the slow files, so that all workers end at about the same time. */
