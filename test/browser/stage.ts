@@ -9,6 +9,7 @@ import { type House, openHouse } from "../../src/surfaces/house.ts";
 import { loadSettings } from "../../src/surfaces/settings.ts";
 import { eventually } from "../harness/facts.ts";
 import { startTestRedis } from "../harness/redis.ts";
+import { furnishDatabase } from "../harness/sql.ts";
 
 // The scripts are plain JavaScript without types: they run before any package is there.
 const script = (name: string) => import(new URL(`../../scripts/${name}.js`, import.meta.url).href);
@@ -65,6 +66,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
   await (await script("pages")).buildPages();
   const executablePath = (await (await script("chromium")).prepareChromium()) as string;
   const folder = mkdtempSync(join(tmpdir(), "carillon-browser-"));
+  furnishDatabase(join(folder, "sql"));
   const redis = await startTestRedis();
   const environment = {
     REDIS_URL: `unix://${redis.server.socketPath}`,

@@ -21,7 +21,7 @@ import { eventually } from "../harness/facts.ts";
  */
 export const size = {
   days: Number(process.env.CARILLON_SIM_DAYS ?? 7),
-  messages: Number(process.env.CARILLON_SIM_MESSAGES ?? 900),
+  messages: Number(process.env.CARILLON_SIM_MESSAGES ?? 500),
   seed: Number(process.env.CARILLON_SIM_SEED ?? 20261115),
 };
 export const FAULTS = 0.1;

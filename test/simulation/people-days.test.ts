@@ -41,8 +41,8 @@ import { openPeopleHouse, type PeopleHouse } from "./people-house.ts";
 import { application, ended, Ledger } from "./people-ledger.ts";
 
 const size = {
-  days: Number(process.env.CARILLON_SIM_DAYS ?? 3),
-  people: Number(process.env.CARILLON_SIM_PEOPLE ?? 60),
+  days: Number(process.env.CARILLON_SIM_DAYS ?? 2),
+  people: Number(process.env.CARILLON_SIM_PEOPLE ?? 48),
 };
 /** 2026-10-24 00:00 UTC: London, Berlin and others change their clocks on the second day, New York and Los Angeles on the ninth. */
 const START = 1_792_800_000;
