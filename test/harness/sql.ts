@@ -59,10 +59,13 @@ interface Beginning {
 }
 
 class Loan {
-  private constructor(
-    readonly sql: Sql,
-    private readonly beginning: Beginning,
-  ) {}
+  readonly sql: Sql;
+  readonly #beginning: Beginning;
+
+  private constructor(sql: Sql, beginning: Beginning) {
+    this.sql = sql;
+    this.#beginning = beginning;
+  }
 
   static async begin(sql: Sql): Promise<Loan> {
     return new Loan(sql, { shape: await shapeOf(sql), rows: await rowsOf(sql), sequences: await sequencesOf(sql) });
@@ -75,7 +78,7 @@ class Loan {
 
   async #restore(): Promise<boolean> {
     const engine = this.sql.embedded!;
-    const { shape, rows, sequences } = this.beginning;
+    const { shape, rows, sequences } = this.#beginning;
     await engine.exec("discard all");
     if ((await shapeOf(this.sql)) !== shape) return false;
     await engine.exec(EMPTY_ALL);
