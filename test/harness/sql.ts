@@ -42,7 +42,7 @@ export function furnishDatabase(directory: string): void {
   const snapshot = snapshotOf("house");
   if (snapshot === undefined) return;
   mkdirSync(directory, { recursive: true });
-  execFileSync("tar", ["-xf", snapshot, "-C", directory]);
+  execFileSync("tar", ["-xf", snapshot, "-C", directory], { stdio: "ignore" });
 }
 
 /**
