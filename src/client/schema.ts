@@ -3953,7 +3953,7 @@ export interface Routes {
         template_parameters?: Record<string, unknown>;
       };
     };
-    /** Send yourself a message of a touch point. To at most three of your own addresses. Nothing is remembered of it. */
+    /** Send yourself a message of a touch point. To at most three of your own addresses; nothing is remembered of it. With `progress_token` the job can be watched like any other: it tells the uids of the messages, for `carillon trace`. */
     "/api/1/admin/touch_points/{uid}/test": {
       path: {
         uid: string;
@@ -3964,8 +3964,9 @@ export interface Routes {
         message_uid?: string | undefined;
       };
       answer: {
-        /** Of the messages, for `carillon trace` */
-        uids: string[];
+        job_uid: string;
+        progress_token: string;
+        destinations: string[];
       };
     };
     /** Say when you want to be reminded, and where you are. No day at all ends the reminders of the channel. */

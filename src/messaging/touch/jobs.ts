@@ -11,6 +11,7 @@ import { writeLog } from "./log.ts";
 import { forgetRequests } from "./requests.ts";
 import { sendQueued } from "./send.ts";
 import { detectStale } from "./stale.ts";
+import { sendTestTouch, TestTouch } from "./test-touch.ts";
 import { tellClicks, tellFailed } from "./webhooks.ts";
 
 const NoKwargs = z.strictObject({});
@@ -99,6 +100,21 @@ export const sendCampaignsJob: Alone = defineRunner({
   },
 });
 
+export const sendTest = defineRunner({
+  name: "runners.touch.send_test",
+  category: 2,
+  kwargs: TestTouch,
+  doc: "Sends a message of a touch point to at most three addresses of one person, and remembers nothing of it.",
+  async run(ctx, wish) {
+    // A worker that died leaves the job to another one; the messages go out once all the same.
+    const told = createHash("sha256")
+      .update(`${ctx.job.queuedAt} ${JSON.stringify(wish)}`)
+      .digest("base64url");
+    const uids = await sendTestTouch(ctx, wish, ctx.job.jobUid ?? ctx.job.uid ?? `test-${told}`);
+    await ctx.progress(uids.length === 0 ? "queued before" : `queued as ${uids.join(", ")}`);
+  },
+});
+
 export const forgetRequestsJob: Alone = defineRunner({
   name: "runners.touch.forget_requests",
   category: 2,
@@ -114,6 +130,7 @@ export const runners = [
   ...Object.values(handlers).flatMap(({ failure, success }) => [failure, success]),
   ...Object.values(campaignRunners),
   sendCampaignsJob,
+  sendTest,
   forgetRequestsJob,
   tellClicks,
   tellFailed,

@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { route } from "../../domain.ts";
+import { progressToken } from "../../infrastructure/jobs/service.ts";
 import type { Context } from "../../jobs/context.ts";
+import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { TOUCH_CHANNELS } from "./entries.ts";
 import { errors } from "./errors.ts";
 import { BadFormat, MissingParameter } from "./format.ts";
+import { sendTest } from "./jobs.ts";
 import {
   EmailMessage,
   EventSlug,
@@ -18,7 +21,7 @@ import {
 } from "./point.ts";
 import { changePoint, createPoint, deletePoint, listPoints, pointByUid } from "./point-store.ts";
 import { renderMessage } from "./render.ts";
-import { sendTestTouch } from "./test-touch.ts";
+import { planTest } from "./test-touch.ts";
 
 const Schema = z.record(z.string(), z.unknown());
 const WithUid = z.object({ uid: z.string().min(1).max(200) });
@@ -171,22 +174,27 @@ export const pointRoutes: readonly Route<Context>[] = [
     path: "/api/1/admin/touch_points/{uid}/test",
     access: "admin",
     summary: "Send yourself a message of a touch point",
-    description: "To at most three of your own addresses. Nothing is remembered of it.",
+    description:
+      "To at most three of your own addresses; nothing is remembered of it. With `progress_token` the job can be watched like any other: it tells the uids of the messages, for `carillon trace`.",
     schemas: {
       params: WithUid,
       body: z.strictObject({
         channel: z.enum(TOUCH_CHANNELS),
         event_parameters: Schema.default({}),
-        message_uid: z.string().optional(),
+        message_uid: z.string().max(200).optional(),
       }),
     },
     responses: {
-      202: z.object({ uids: z.array(z.string()).meta({ description: "Of the messages, for `carillon trace`" }) }),
+      202: z.object({ job_uid: z.string(), progress_token: z.string(), destinations: z.array(z.string()) }),
     },
     async handle(ctx, { params, body, caller }) {
-      const point = await pointByUid(ctx, params.uid);
-      const wish = { channel: body.channel, parameters: body.event_parameters, messageUid: body.message_uid };
-      return { status: 202, body: await sendTestTouch(ctx, point, caller.sub ?? "", wish) };
+      if (caller.sub === undefined) throw errors.no_destination();
+      const wish = { touch_point_uid: params.uid, user_sub: caller.sub, ...body };
+      const { addresses } = await planTest(ctx, wish);
+      const job_uid = newUid("jp");
+      await ctx.jobs.enqueue(sendTest, wish, { jobUid: job_uid });
+      const progress_token = await progressToken(ctx, job_uid);
+      return { status: 202, body: { job_uid, progress_token, destinations: addresses } };
     },
   }),
 ];

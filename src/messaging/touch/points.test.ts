@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { checkProgressToken } from "../../infrastructure/jobs/service.ts";
+import { jobKeys } from "../../jobs/keys.ts";
 import { keys as emailKeys } from "../email/keys.ts";
 import { keys as pushKeys } from "../push/keys.ts";
 import { sendTouches } from "./enqueue.ts";
 import { touch } from "./index.ts";
-import { log, send } from "./jobs.ts";
+import { log, send, sendTest } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { settings } from "./settings.ts";
+import type { TestTouch } from "./test-touch.ts";
 import { openTouch, type TouchHouse } from "./touch.fixture.ts";
 
 const PATH = "/api/1/admin/touch_points";
@@ -143,14 +146,18 @@ test("an administrator gets a test at up to three of their own addresses, and no
   const tryOut = (body: object, path = uid, token = mine) =>
     house.call("POST", `${PATH}/${path}/test`, { token, body });
   const first = await tryOut({ channel: "sms", event_parameters: { name: "Boss" } });
-  expect([first.statusCode, first.json().uids.length]).toEqual([202, 3]);
+  expect([first.statusCode, first.json().destinations]).toEqual([202, PHONES.slice(0, 3)]);
   await tryOut({ channel: "sms", event_parameters: { name: "Boss" }, message_uid: "crl_tpsms_b" });
+  // What they queue is looked at here instead of being sent.
+  const sending = ["runners.sms.send", "runners.emails.send", "runners.push.send"];
+  expect(await house.workWithout(...sending)).toEqual([sendTest.name, sendTest.name]);
   const texts = await house.texts();
   expect(texts.map(({ body }) => body)).toEqual(["Hi Boss", "Hi Boss", "Hi Boss", "b", "b", "b"]);
   expect(texts.map(({ phone_number }) => phone_number).slice(0, 3)).toEqual(PHONES.slice(0, 3));
   const all = { name: "B", time_of_day: "morning", url: "https://a.b", unsubscribe_url: "https://a.b" };
   for (const channel of ["email", "push"])
     expect((await tryOut({ channel, event_parameters: all }, "crl_tpo_daily_reminder")).statusCode).toBe(202);
+  await house.workWithout(...sending);
   expect([await house.length(emailKeys.toSend()), await house.length(pushKeys.toSend())]).toEqual([1, 1]);
   expect(await house.length(keys.toLog())).toBe(0);
   expect(outcome(await tryOut({ channel: "push" }))).toEqual([409, "parameters_mismatch"]);
@@ -166,6 +173,45 @@ test("an administrator gets a test at up to three of their own addresses, and no
   await house.query("update user_phone_numbers set receives_notifications = false");
   const none = await tryOut({ channel: "sms", event_parameters: { name: "Boss" } });
   expect(outcome(none)).toEqual([404, "no_destination"]);
+});
+
+test("whoever sends themselves a message can watch it being queued, once even if the job runs twice", async () => {
+  const mine = await house.reachable("boss", {
+    phones: PHONES.slice(0, 1),
+    tokens: ["ExponentPushToken[boss-token-1]"],
+  });
+  await house.query("update users set role = 'admin' where sub = 'boss'");
+  const { uid } = (await call("POST", "", fields())).json();
+  const body = { channel: "sms", event_parameters: { name: "Boss" } };
+  const { job_uid, progress_token } = (await house.call("POST", `${PATH}/${uid}/test`, { token: mine, body })).json();
+  expect(await checkProgressToken(house.ctx, job_uid, progress_token)).toBeGreaterThan(house.ctx.clock.now());
+  const told = async () => (await house.ctx.jobs.progress.read(job_uid))?.events.map(({ message }) => message);
+  expect(await told()).toEqual(["waiting for a worker"]);
+  const raw = await house.ctx.redis.commands.lpop(jobKeys.hot());
+  const { kwargs, ...entry } = JSON.parse(raw!) as { kwargs: TestTouch; job_uid: string };
+  const said: string[] = [];
+  const run = (wish: TestTouch) =>
+    sendTest.run!(
+      Object.create(house.ctx, {
+        job: { value: { jobUid: entry.job_uid } },
+        progress: { value: async (message: string) => void said.push(message) },
+      }),
+      wish,
+    );
+  await run(kwargs);
+  await run(kwargs);
+  const [text, ...others] = await house.texts();
+  expect([said, others]).toEqual([[`queued as ${text!.uid}`, "queued before"], []]);
+  // Tests step aside when their channel has much to do.
+  await house.ctx.redis.commands.rpush(pushKeys.toSend(), ...Array.from({ length: 1000 }, () => "x"));
+  const event_parameters = { name: "B", time_of_day: "morning", url: "https://a.b", unsubscribe_url: "https://a.b" };
+  const late = {
+    touch_point_uid: "crl_tpo_daily_reminder",
+    user_sub: "boss",
+    channel: "push" as const,
+    event_parameters,
+  };
+  await expect(run(late)).rejects.toMatchObject({ code: "touch_backpressure" });
 });
 
 test("only administrators reach the routes of touches", async () => {
