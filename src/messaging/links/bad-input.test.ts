@@ -253,6 +253,36 @@ test("who tries codes for leaving too often is told when to come back, and a cod
   expect(await suppressed()).toEqual(["ada@example.com"]);
 });
 
+test("one code takes ten addresses for leaving an hour, by form or not, and the button of a mailbox is not counted", async () => {
+  const { code, touchUid } = await house.link({ page: { identifier: "unsubscribe" }, codeStyle: "long" });
+  const other = await house.link({ page: { identifier: "unsubscribe" }, codeStyle: "long" });
+  await house.arrive(touchUid, "ada@example.com");
+  const leave = (email: string, which = code) => post("unsubscribe_by_email", { code: which, email });
+  for (let guess = 0; guess < 9; guess++)
+    expect(outcome(await leave(`guess-${guess}@example.com`))).toEqual([403, "email_mismatch"]);
+  const form = (path = "unsubscribe") =>
+    house.call("POST", `/l/${code}/${path}`, {
+      token: "",
+      body: "email=ada%40example.com",
+      headers: { ...PERSON, "content-type": "application/x-www-form-urlencoded" },
+    });
+  expect((await form()).statusCode).toBe(200);
+  await house.base.clock.advance(600);
+  const refused = await leave("ada@example.com");
+  expect([...outcome(refused), refused.headers["retry-after"]]).toEqual([429, "too_many_leaves", "3000"]);
+  for (const path of ["unsubscribe", "unsubscribe/undo"]) {
+    const page = await form(path);
+    expect([page.statusCode, page.headers["retry-after"]]).toEqual([429, "3000"]);
+  }
+  // Others go on: another code, and mailboxes, which name no address. Codes that nobody made leave no count behind.
+  expect((await leave("ada@example.com", other.code)).statusCode).toBe(202);
+  expect((await post(`one_click/${code}`, {})).statusCode).toBe(202);
+  expect(outcome(await leave("ada@example.com", "guess"))).toEqual([403, "invalid_code"]);
+  expect(await redis().exists(keys.leavingLimit({ code: "guess" }))).toBe(0);
+  await house.base.clock.advance(3000);
+  expect((await leave("ada@example.com")).statusCode).toBe(202);
+});
+
 test("an address that nobody owns is suppressed all the same, and a repeat changes nothing", async () => {
   const { code, touchUid } = await house.link({ page: { identifier: "unsubscribe" }, codeStyle: "long" });
   await house.arrive(touchUid, "nobody@example.com");

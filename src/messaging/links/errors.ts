@@ -23,5 +23,10 @@ export const errors = defineErrors({
     doc: "Links are used too often by people who are not signed in.",
     hint: "Try again in some seconds.",
   },
+  too_many_leaves: {
+    status: 429,
+    doc: "This code was used for leaving ten times within an hour.",
+    hint: "Try again later, or leave with the link of another mail.",
+  },
   links_run_not_finished: { status: 404, doc: "This job has not finished a run yet." },
 });

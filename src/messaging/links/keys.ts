@@ -18,6 +18,8 @@ import { bufferedClick, clickUid, delayedHash, linkCode, linkHash } from "./entr
 export const CODE_WINDOW = 3;
 export const SIGNED_OUT_WINDOW = 5;
 export const WARNING_WINDOW = 3_600;
+/** Seconds in which one code takes so many addresses for leaving; whoever read one mail tries few. */
+export const LEAVING_WINDOW = 3_600;
 /** How long it is remembered which robots used a link. */
 export const ROBOTS_KEPT = 2_592_000;
 
@@ -78,6 +80,12 @@ export const keys = family("touch_links", {
   warningLimit: string("touch_links:click_ratelimit:warning", integer, {
     doc: "times that people had reason to be told of too many guesses; the first in an hour tells them",
     ttl: expires(WARNING_WINDOW),
+  }),
+  leavingLimit: string("touch_links:leaving_ratelimit:{code}", integer, {
+    doc: "addresses that were tried for leaving with one code, in this hour",
+    ttl: expires(LEAVING_WINDOW),
+    origin: "carillon",
+    secret: true,
   }),
   robots: hash("touch_links:robots:{code}", mapOf(integer, { shape: "rule → number of uses" }), {
     doc: "uses of a link by robots, by the rule that knew them",

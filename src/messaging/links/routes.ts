@@ -82,7 +82,9 @@ async function byForm(
     return unsubscribePage(ctx, code, { kind: await act({ code, email: email.data }), email: email.data });
   } catch (error) {
     if (errors.invalid_code.matches(error)) return nowherePage(ctx, errors.invalid_code().status);
-    const known = [errors.email_mismatch, errors.too_many_uses].some((each) => each.matches(error));
+    const known = [errors.email_mismatch, errors.too_many_uses, errors.too_many_leaves].some((each) =>
+      each.matches(error),
+    );
     if (!known || !(error instanceof CarillonError)) throw error;
     return refuse(error.status, error.message, error.retryAfter);
   }

@@ -1,10 +1,12 @@
 import { sql } from "kysely";
 import { z } from "zod";
 import type { Context, JobContext } from "../../jobs/context.ts";
+import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
 import { EmailAddress, unsubscribeEmails, unsuppressEmails } from "../contacts/service.ts";
 import { emailSettings } from "../email/service.ts";
 import { CODE } from "./entries.ts";
 import { errors } from "./errors.ts";
+import { keys, LEAVING_WINDOW } from "./keys.ts";
 import { UNSUBSCRIBE_PAGE } from "./pages.ts";
 import type { LinkTables } from "./tables.ts";
 import { deskOf, newUse } from "./uses.ts";
@@ -19,6 +21,9 @@ export const WaitingUnsubscription = z.strictObject({
   email: EmailAddress.optional(),
   visitor_uid: z.string().optional(),
 });
+
+/** Somebody who found a code could try addresses with it until one fits. */
+const leaving = counterLimit({ reason: "leaving_with_a_code", limit: 10, window: LEAVING_WINDOW, mode: "fixed" });
 
 /**
  * Unsubscribes an address with the code of a link in a mail that it got: whoever has the code read the mail. While the
@@ -51,12 +56,18 @@ export async function comeBackByCode(
   await unsuppressEmails(ctx, { emails: [wish.email] }, { only: "User" });
 }
 
-/** Refuses a code that is not that of a link for leaving. */
+/**
+ * Refuses a code that is not that of a link for leaving, or that was tried with too many addresses. Only codes that are
+ * real are counted, so that guesses leave no keys behind; a mailbox's own button names no address and may be repeated.
+ */
 async function checkCode(ctx: Context, wish: Wish, userSub: string | undefined): Promise<void> {
   const use = newUse(ctx, "check", wish.code, { userSub, visitorUid: wish.visitor_uid });
   const { outcome, target } = await deskOf(ctx).take(use);
   if (outcome === "dropped") throw errors.too_many_uses({ retryAfter: 5 });
   if (target?.page_identifier !== UNSUBSCRIBE_PAGE) throw errors.invalid_code();
+  if (wish.email === undefined) return;
+  const counted = await attempt(ctx, [leaving(keys.leavingLimit({ code: wish.code }))]);
+  if (!counted.allowed) throw errors.too_many_leaves({ retryAfter: Math.ceil(counted.retryAfter) });
 }
 
 /** Fails, and is tried again, while the row of the mail is missing. */
