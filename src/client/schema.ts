@@ -1106,6 +1106,7 @@ export interface Routes {
             fail: "transient";
             times: number;
           }>;
+          dropCallbacks: boolean;
         };
       };
     };
@@ -4102,6 +4103,7 @@ export interface Routes {
             fail: "transient";
             times: number;
           }>;
+          dropCallbacks: boolean;
         };
       };
     };
@@ -4252,6 +4254,7 @@ export interface Routes {
             fail: "transient";
             times: number;
           }> | undefined;
+          dropCallbacks?: boolean | undefined;
         } | undefined;
       };
       answer: {
@@ -4354,6 +4357,7 @@ export interface Routes {
             fail: "transient";
             times: number;
           }>;
+          dropCallbacks: boolean;
         };
       };
     };
@@ -4654,6 +4658,7 @@ export interface Routes {
             fail: "transient";
             times: number;
           }>;
+          dropCallbacks: boolean;
         };
       };
     };

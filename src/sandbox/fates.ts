@@ -13,6 +13,8 @@ export const RecipientKnobs = z.strictObject({
   /** So many programs fetch each link of each message as soon as it is taken. */
   previewBots: z.int().min(0).max(100),
   deliver: z.record(z.string(), Fate),
+  /** Channels finish their messages, and whoever waits for them never hears of it. */
+  dropCallbacks: z.boolean(),
 });
 export type RecipientKnobs = z.output<typeof RecipientKnobs>;
 

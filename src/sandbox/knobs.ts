@@ -180,7 +180,7 @@ const CALM: KnobSettings = {
     mail_fault_rates: {},
     notice_fault_rates: {},
   },
-  recipients: { previewBots: 0, deliver: {} },
+  recipients: { previewBots: 0, deliver: {}, dropCallbacks: false },
 };
 
 /** Whose knobs there are. */

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer } from "node:net";
 import type { Domain } from "../../src/domain.ts";
 import { domains } from "../../src/domains.ts";
+import { running } from "../../src/infrastructure/sandbox/running.ts";
 import type { AnyRunner } from "../../src/jobs/runner.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import type { Sql } from "../../src/kernel/sql/index.ts";
@@ -120,6 +121,7 @@ export async function openPeopleHouse(
     keep: 20_000,
   });
   sandboxUrl = sandbox.url;
+  running.set(house.ctx.config, sandbox);
 
   /** The house as a process has it whose connection to the database ends at some statement. */
   const dyingInSql = (): RoomsHouse["ctx"] => {

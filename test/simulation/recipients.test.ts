@@ -6,7 +6,11 @@ import { checkReceipts } from "../../src/messaging/push/check.ts";
 import { ticketHotToCold } from "../../src/messaging/push/cold-to-hot.ts";
 import { sendPush } from "../../src/messaging/push/send.ts";
 import * as sms from "../../src/messaging/sms/jobs.ts";
+import { keys as smsKeys } from "../../src/messaging/sms/keys.ts";
 import * as touch from "../../src/messaging/touch/jobs.ts";
+import { keys as touchKeys } from "../../src/messaging/touch/keys.ts";
+import { settings as touchSettings } from "../../src/messaging/touch/settings.ts";
+import { touchStaleStats } from "../../src/messaging/touch/stats.ts";
 import { moment, Weather } from "./days.ts";
 import { openPeopleHouse, type PeopleHouse } from "./people-house.ts";
 
@@ -69,6 +73,7 @@ async function remind(channel: "sms" | "email" | "push", rounds = 20): Promise<s
   }
   return state;
 }
+const knobs = (recipients: object) => house.call("PATCH", "/api/1/sandbox/knobs", { token: "", body: { recipients } });
 const methods = async () => (await house.call("GET", "/api/1/users/me/contact_methods", { token: ada })).json();
 
 test("somebody finds the links of a mail in their inbox, follows one and signs in, while robots only look", async () => {
@@ -118,4 +123,26 @@ test.each([
   fated({ fail: "permanent" });
   expect(await remind(channel)).toBe("failed");
   expect(recipients.received(to).length).toBeGreaterThanOrEqual(4);
+});
+
+test("a touch whose channel finished and never called back is waited for, and then fails as stale", async () => {
+  expect((await knobs({ dropCallbacks: true })).statusCode).toBe(200);
+  expect(await remind("sms", 3)).toBe("dispatched");
+  // The channel has nothing left to do for the text, which arrived.
+  expect(house.sandbox.recipients.received("+14155550100")).toHaveLength(1);
+  expect(await house.length(smsKeys.pending())).toBe(0);
+  const [uid] = await house.ctx.redis.commands.zrange(touchKeys.pending(), 0, "-1");
+  const state = async () => {
+    await house.job(touch.staleDetection, false);
+    await house.callbacks(false);
+    return (await house.call("GET", `/api/1/admin/touches/${uid}`)).json().state;
+  };
+  await house.base.clock.advance(house.ctx.config.get(touchSettings.pendingExpiry) - 7_200);
+  expect(await state()).toBe("dispatched");
+  await house.base.clock.advance(7_200);
+  expect(await state()).toBe("expired");
+  expect((await house.counts(touchStaleStats)).events.stale).toBe(1);
+  expect(await house.length(touchKeys.pending())).toBe(0);
+  await knobs({ dropCallbacks: false });
+  expect(await remind("sms")).toBe("delivered");
 });

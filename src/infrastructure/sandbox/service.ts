@@ -14,7 +14,7 @@ import { settings } from "./settings.ts";
 
 export { errors } from "./errors.ts";
 export { stageOf } from "./local-callers.ts";
-export { sandboxOf } from "./running.ts";
+export { losesCallbacks, sandboxOf } from "./running.ts";
 
 type Surroundings = Pick<Context, "config" | "clock" | "log">;
 

@@ -270,6 +270,10 @@ export const KNOB_PLANS: KnobPlans = {
       "What becomes of messages to an address, number or token",
       '{"ada@example.com": {"fail": "permanent"}, "+15551234567": "never"}',
     ),
+    dropCallbacks: flag(
+      "Lose callbacks",
+      "Channels finish their messages, and touches never hear of it: they fail when they have waited for too long",
+    ),
   },
 };
 
