@@ -2363,6 +2363,8 @@ export interface Routes {
         items: {
           uid: string;
           user_sub: string;
+          given_name: string | null;
+          family_name: string | null;
           channel: "push" | "sms" | "email";
           event_slug: string | null;
           destination: string;
@@ -2381,6 +2383,8 @@ export interface Routes {
         /** Null until its trail or its arrival is written */
         subject: {
           user_sub: string;
+          given_name: string | null;
+          family_name: string | null;
           channel: "push" | "sms" | "email";
           event_slug: string | null;
           event_parameters: Record<string, unknown> | null;

@@ -49,6 +49,7 @@ test("a touch that somebody sends is watched from queued to delivered, tapped on
   await moments.getByText("Accepted by the provider").waitFor();
   await moments.getByText("Delivered", { exact: true }).last().waitFor();
   await passed("Delivered");
+  await page.getByRole("table", { name: "About the touch" }).getByRole("link", { name: "Chiyo Tanaka" }).waitFor();
   expect(await stations.getByText("not yet").count()).toBe(1);
   const text = await eventually(async () => (await received("+12025550133"))[0], "a text");
   const phone = await desk.context.newPage();
@@ -197,6 +198,13 @@ test("a script in the name of a person and in the words of a message is shown as
     .last()
     .waitFor();
   await page.getByRole("region", { name: "JSON" }).filter({ hasText: "<script>" }).first().waitFor();
+  await page.getByRole("link", { name: `Ada ${SCRIPT}` }).waitFor();
+  await open("/touches");
+  await page
+    .getByRole("table", { name: /^Touches that arrived/ })
+    .getByRole("link", { name: `Ada ${SCRIPT}` })
+    .first()
+    .waitFor();
   await open("/people");
   await page.getByRole("link", { name: `Ada ${SCRIPT}` }).click();
   await page.getByRole("heading", { level: 1, name: `Ada ${SCRIPT}` }).waitFor();

@@ -15,6 +15,7 @@ export { JsonView } from "./json-view.tsx";
 export { useKeyPages } from "./key-pages.tsx";
 export { LiveIndicator } from "./live-indicator.tsx";
 export { PageHeader, Panel } from "./page-header.tsx";
+export { nameOf, PersonLink } from "./person-link.tsx";
 export { PopoverForm } from "./popover-form.tsx";
 export { StatTile } from "./stat-tile.tsx";
 export { StateBadge, toneOf } from "./state-badge.tsx";

@@ -54,6 +54,8 @@ export interface LatestTouch extends Pick<ListedTouch, "id" | "channel" | "event
   /** Of the touch itself, whose timeline tells more. */
   readonly uid: string;
   readonly user_sub: string;
+  readonly given_name: string | null;
+  readonly family_name: string | null;
 }
 
 export const latestTouches = (ctx: Pick<Context, "sql">, page: PageWish) =>
@@ -61,7 +63,8 @@ export const latestTouches = (ctx: Pick<Context, "sql">, page: PageWish) =>
     ctx,
     page,
     (older) => sql`
-    select row.id, row.send_uid as uid, users.sub as user_sub, row.channel, point.event_slug, row.destination,
+    select row.id, row.send_uid as uid, users.sub as user_sub, users.given_name, users.family_name, row.channel,
+      point.event_slug, row.destination,
       extract(epoch from row.created_at)::float8 as created_at
     from user_touches as row join users on users.id = row.user_id
     left join touch_points as point on point.id = row.touch_point_id where ${older}`,

@@ -188,6 +188,27 @@ test("many people are told with one request, all of them or none", async () => {
   expect(await queued()).toHaveLength(2);
 });
 
+test("touches tell the name of their person, and none where nobody gave one", async () => {
+  await house.query("update users set given_name = 'Ada', family_name = 'Lovelace' where sub = 'ada'");
+  await house.reachable("bob", { phones: ["+14155550177"] });
+  const sent = [order(), order({ user_sub: "bob" })];
+  const [hers, his] = (await post({ touches: sent }, undefined, "/batch")).json().touches;
+  await house.run(send);
+  for (const text of await house.texts()) await house.end(text, "arrived");
+  await house.work();
+  await house.run(log);
+  const named = { user_sub: "ada", given_name: "Ada", family_name: "Lovelace" };
+  const nameless = { user_sub: "bob", given_name: null, family_name: null };
+  const { items } = (await house.call("GET", "/api/1/admin/touches")).json();
+  expect(items.map(({ uid }: { uid: string }) => uid).sort()).toEqual([hers.uid, his.uid].sort());
+  expect(items).toEqual(expect.arrayContaining([expect.objectContaining(named), expect.objectContaining(nameless)]));
+  for (const [{ uid }, subject] of [
+    [hers, named],
+    [his, nameless],
+  ] as const)
+    expect((await house.call("GET", `/api/1/admin/touches/${uid}`)).json()).toMatchObject({ subject });
+});
+
 test("the timeline of a touch tells every step from the queue to the click, wherever the click is", async () => {
   const { uid, codes } = (await post(order())).json().touches[0];
   const timeline = async () => (await house.call("GET", `/api/1/admin/touches/${uid}`)).json();

@@ -14,6 +14,8 @@ import { timelineOf } from "./timeline.ts";
 
 const NO_STORE = { "cache-control": "no-store" };
 const KEY = /^[\x21-\x7e]{1,255}$/;
+/** What to call somebody, if they said so. */
+const Named = { given_name: z.string().nullable(), family_name: z.string().nullable() };
 const Sent = z.object({
   touches: z.array(
     z.object({
@@ -82,6 +84,7 @@ export const routes: readonly Route<Context>[] = [
           z.object({
             uid: z.string(),
             user_sub: z.string(),
+            ...Named,
             channel: z.enum(TOUCH_CHANNELS),
             event_slug: z.string().nullable(),
             destination: z.string(),
@@ -109,6 +112,7 @@ export const routes: readonly Route<Context>[] = [
         subject: z
           .object({
             user_sub: z.string(),
+            ...Named,
             channel: z.enum(TOUCH_CHANNELS),
             event_slug: z.string().nullable(),
             event_parameters: z.record(z.string(), z.unknown()).nullable(),

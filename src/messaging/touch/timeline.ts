@@ -24,6 +24,8 @@ export interface Moment {
 /** Who was told what, and where it arrived. */
 export interface Subject {
   readonly user_sub: string;
+  readonly given_name: string | null;
+  readonly family_name: string | null;
   readonly channel: TouchChannel;
   readonly event_slug: string | null;
   /** Null where the installation keeps no trail. */
@@ -113,12 +115,12 @@ async function writtenOf(
   uid: string,
 ): Promise<{ readonly subject: Subject | null; readonly arrivals: readonly Arrival[] }> {
   const { rows } = await sql<Subject & { [field in keyof Arrival]: Arrival[field] | null }>`
-    select users.sub as user_sub, log.event ->> 'channel' as channel, log.event ->> 'event' as event_slug,
+    select users.sub as user_sub, users.given_name, users.family_name, log.event ->> 'channel' as channel, log.event ->> 'event' as event_slug,
       log.event -> 'event_parameters' as event_parameters, null as destination, null as message,
       null::float8 as created_at
     from user_touch_debug_log as log join users on users.id = log.user_id where log.uid = ${attemptUid({ uid })}
     union all
-    select users.sub, row.channel, point.event_slug, null, row.destination, row.message,
+    select users.sub, users.given_name, users.family_name, row.channel, point.event_slug, null, row.destination, row.message,
       extract(epoch from row.created_at)::float8
     from user_touches as row join users on users.id = row.user_id
     left join touch_points as point on point.id = row.touch_point_id where row.send_uid = ${uid}
@@ -126,6 +128,8 @@ async function writtenOf(
   const [first] = rows;
   const subject = first && {
     user_sub: first.user_sub,
+    given_name: first.given_name,
+    family_name: first.family_name,
     channel: first.channel,
     event_slug: first.event_slug,
     event_parameters: first.event_parameters,

@@ -9,6 +9,7 @@ import {
   EmptyState,
   ErrorState,
   LoadingState,
+  nameOf,
   Panel,
   Time,
 } from "../../parts/index.ts";
@@ -38,7 +39,7 @@ export function LatestMessages({ isSimulated }: { readonly isSimulated: boolean 
         whom: direction === "in" ? `from ${from ?? "somebody"}` : `to ${addressText(to)}`,
         at,
       }))
-    : touches.data?.items.map(({ uid, channel, event_slug, user_sub, destination, created_at }) => ({
+    : touches.data?.items.map(({ uid, channel, event_slug, user_sub, destination, created_at, ...named }) => ({
         key: `${uid} ${destination}`,
         channel,
         words: (
@@ -46,7 +47,7 @@ export function LatestMessages({ isSimulated }: { readonly isSimulated: boolean 
             {event_slug}
           </Link>
         ),
-        whom: `to ${user_sub}`,
+        whom: `to ${nameOf(named) ?? user_sub}`,
         at: created_at,
       }));
   return (

@@ -1,12 +1,10 @@
-import { Anchor, Stack, Text, TextInput } from "@mantine/core";
+import { Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useRead } from "../../api/index.ts";
-import { DataTable, EmptyState, PageHeader, Panel, Time, useKeyPages } from "../../parts/index.ts";
+import { DataTable, EmptyState, nameOf, PageHeader, Panel, PersonLink, Time, useKeyPages } from "../../parts/index.ts";
 import { AddPerson } from "./add-person.tsx";
-import { nameOf } from "./name.ts";
 
 export function Page() {
   const [text, setText] = useState("");
@@ -56,9 +54,7 @@ export function Page() {
               title: "Person",
               cell: (person) => (
                 <>
-                  <Anchor component={Link} to={`/people/${encodeURIComponent(person.sub)}`} size="sm" fw={550}>
-                    {nameOf(person) ?? person.sub}
-                  </Anchor>
+                  <PersonLink person={person} weight={550} />
                   {nameOf(person) && (
                     <Text size="xs" c="dimmed">
                       {person.sub}

@@ -13,6 +13,7 @@ import {
   Num,
   PageHeader,
   Panel,
+  PersonLink,
   StatTile,
   Time,
   useKeyPages,
@@ -86,11 +87,7 @@ export function Page() {
               { title: "Channel", cell: ({ channel }) => <ChannelMark channel={channel} /> },
               {
                 title: "Person",
-                cell: ({ user_sub }) => (
-                  <Anchor component={Link} to={`/people/${encodeURIComponent(user_sub)}`} size="sm">
-                    {user_sub}
-                  </Anchor>
-                ),
+                cell: ({ user_sub: sub, ...named }) => <PersonLink person={{ sub, ...named }} />,
               },
               {
                 title: "To",

@@ -11,6 +11,7 @@ import {
   LoadingState,
   PageHeader,
   Panel,
+  PersonLink,
   StateBadge,
   Time,
 } from "../../parts/index.ts";
@@ -76,9 +77,7 @@ function Subject({ timeline: { subject, state, pending, codes } }: { readonly ti
               <Table.Tr>
                 <Table.Th>Person</Table.Th>
                 <Table.Td>
-                  <Anchor component={Link} to={`/people/${encodeURIComponent(subject.user_sub)}`} size="sm">
-                    {subject.user_sub}
-                  </Anchor>
+                  <PersonLink person={{ ...subject, sub: subject.user_sub }} />
                 </Table.Td>
               </Table.Tr>
               <Table.Tr>
