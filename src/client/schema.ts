@@ -2427,6 +2427,8 @@ export interface Routes {
           told: number;
           /** The last person that was gone through */
           after_sub: string;
+          /** While it runs: how much of everybody it has gone through, from 0 to 1 */
+          share: number | null;
           created_at: number;
           ended_at: number | null;
         }[];
@@ -3784,6 +3786,29 @@ export interface Routes {
         job_uid: string;
         /** Of the campaign */
         uid: string;
+      };
+    };
+    /** Whom a campaign would tell if it began now, and in which words. Nothing begins. What could not begin is refused as when it should. */
+    "/api/1/admin/campaigns/preview": {
+      body: {
+        touch_point_event_slug: string;
+        /** The same for everybody. `name`, `url` and `unsubscribe_url` are each person's own unless given */
+        event_parameters?: Record<string, unknown> | undefined;
+        channel: "push" | "sms" | "email";
+      };
+      answer: {
+        /** How many would get a touch */
+        people: number;
+        everybody: number;
+        /** Those that people would get one of, as somebody without a name would read them */
+        messages: {
+          title?: string;
+          body?: string;
+          channel_id?: string;
+          subject?: string;
+          template?: string;
+          template_parameters?: Record<string, unknown>;
+        }[];
       };
     };
     /** Make a touch point. Messages are formats: `Hello {name}`, `{event.title}`, `{{` for a brace. Each uses exactly the parameters that it declares, and the schema has them all. */

@@ -93,18 +93,35 @@ export interface Person {
   readonly given_name: string | null;
 }
 
+/** A condition on a row of `users`, of a room that knows more of people. */
+export type WhichPeople = RawBuilder<unknown>;
+const ANYBODY: WhichPeople = sql`true`;
+
 /** Who has a destination on the channel, of the people whose subs lie behind one and up to another, in their order. */
 export async function reachableBetween(
   ctx: Pick<Context, "sql">,
   channel: Channel,
-  after: string,
-  until: string,
+  { after, until, which = ANYBODY }: { readonly after: string; readonly until: string; readonly which?: WhichPeople },
 ): Promise<readonly Person[]> {
   const { rows } = await sql<Person>`
     select users.sub, users.given_name from users where users.sub > ${after} and users.sub <= ${until}
-      and exists (select 1 from (${REACHABLE[channel](sql`= users.id`)}) as usable)
+      and exists (select 1 from (${REACHABLE[channel](sql`= users.id`)}) as usable) and ${which}
     order by users.sub`.execute(ctx.sql.tables());
   return rows;
+}
+
+/** How many people have a destination on the channel, and how many there are. */
+export async function countReachable(
+  ctx: Pick<Context, "sql">,
+  channel: Channel,
+  which: WhichPeople = ANYBODY,
+): Promise<{ readonly reachable: number; readonly everybody: number }> {
+  const { rows } = await sql<{ reachable: number; everybody: number }>`
+    select (select count(distinct usable.user_id)::int
+        from (${REACHABLE[channel](sql`is not null`)}) as usable join users on users.id = usable.user_id
+        where ${which}) as reachable,
+      (select count(*)::int from users) as everybody`.execute(ctx.sql.tables());
+  return rows[0]!;
 }
 
 /** The channels on which this user has a destination, with one query. */

@@ -9,6 +9,7 @@ export {
 } from "./addresses.ts";
 export type { ContactContext, ContactTransaction } from "./change.ts";
 export {
+  countReachable,
   type Destination,
   destinationsOf,
   type HeldEmail,
@@ -18,6 +19,7 @@ export {
   reachableBetween,
   type SuppressedAmong,
   suppressedAmong,
+  type WhichPeople,
 } from "./destinations.ts";
 export {
   type AddedReason,

@@ -1,7 +1,7 @@
 import { type Channel, installEffects } from "../contacts/service.ts";
 import { installReminded, type TouchChannel } from "../touch/service.ts";
 import { chosenBefore } from "./choices.ts";
-import { type ReminderSql, reconcile, textedAmong } from "./registrations.ts";
+import { type ReminderSql, reconcile, TEXTED } from "./registrations.ts";
 
 const CHANNEL_OF: Readonly<Record<Channel, TouchChannel>> = { email: "email", phone: "sms", push: "push" };
 
@@ -25,4 +25,4 @@ installEffects({
 });
 
 /** Campaigns by text reach those who get reminders by text. */
-installReminded(textedAmong);
+installReminded(TEXTED);

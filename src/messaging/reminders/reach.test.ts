@@ -186,9 +186,10 @@ test("a campaign by text reaches those who get reminders by text, with a short l
     token: bob,
     body: { ...never, ...place },
   });
-  const answer = await house.call("POST", "/api/1/admin/sms/marketing_sms", {
-    body: { touch_point_event_slug: "daily_reminder" },
-  });
+  const body = { touch_point_event_slug: "daily_reminder" };
+  const preview = await house.call("POST", "/api/1/admin/campaigns/preview", { body: { ...body, channel: "sms" } });
+  expect(preview.json()).toMatchObject({ people: 1, everybody: 3 });
+  const answer = await house.call("POST", "/api/1/admin/sms/marketing_sms", { body });
   expect(answer.statusCode).toBe(202);
   await house.work(house.ctx, ["runners.touch.send"]);
   const touches = (await house.ctx.redis.commands.lrange(touchKeys.toSend(), 0, -1)).map((raw) => JSON.parse(raw));

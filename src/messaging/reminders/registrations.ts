@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { KernelContext } from "../../kernel/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Stats } from "../../mechanisms/dated-counters/index.ts";
-import { type AddedReason, type RemovedReason, reachableAmong } from "../contacts/service.ts";
+import { type AddedReason, type RemovedReason, reachableAmong, type WhichPeople } from "../contacts/service.ts";
 import { METHOD_OF, type TouchChannel } from "../touch/service.ts";
 import { countKeys } from "./keys.ts";
 import { registrationStats } from "./stats.ts";
@@ -102,18 +102,9 @@ export async function choicesOf(db: ReminderSql, userIds: readonly number[]): Pr
   return choices;
 }
 
-/** Which of these people get reminders by text. */
-export async function textedAmong(
-  ctx: Pick<KernelContext, "sql">,
-  subs: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ sub: string }>`
-    select users.sub from user_daily_reminders as held join users on users.id = held.user_id
-    where held.channel = 'sms' and held.day_of_week_mask <> 0 and users.sub = any(${[...subs]}::text[])`.execute(
-    ctx.sql.tables<ReminderTables>(),
-  );
-  return new Set(rows.map(({ sub }) => sub));
-}
+/** That somebody gets reminders by text. */
+export const TEXTED: WhichPeople = sql`exists (select 1 from user_daily_reminders as held
+  where held.user_id = users.id and held.channel = 'sms' and held.day_of_week_mask <> 0)`;
 
 const column = <V>(rows: readonly Registration[], of: (row: Registration) => V) => rows.map(of);
 

@@ -4,10 +4,11 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { PageQuery } from "./admin-routes.ts";
-import { CampaignWish, checkCampaign, stopCampaign } from "./campaign.ts";
+import { CampaignWish, checkCampaign, previewCampaign, stopCampaign } from "./campaign.ts";
 import { TOUCH_CHANNELS, type TouchChannel } from "./entries.ts";
 import { campaignRunners } from "./jobs.ts";
 import { campaignsPage } from "./listing.ts";
+import { Rendered } from "./render.ts";
 
 const NO_STORE = { "cache-control": "no-store" };
 
@@ -51,6 +52,9 @@ export const campaignRoutes: readonly Route<Context>[] = [
             reason: z.string().nullable().meta({ description: "Why it failed" }),
             told: z.int().meta({ description: "How many people have a touch of it" }),
             after_sub: z.string().meta({ description: "The last person that was gone through" }),
+            share: z.number().nullable().meta({
+              description: "While it runs: how much of everybody it has gone through, from 0 to 1",
+            }),
             created_at: z.number(),
             ended_at: z.number().nullable(),
           }),
@@ -62,6 +66,28 @@ export const campaignRoutes: readonly Route<Context>[] = [
       status: 200,
       headers: NO_STORE,
       body: await campaignsPage(ctx, { before: query.before, limit: query.limit }),
+    }),
+  }),
+  route({
+    method: "POST",
+    path: "/api/1/admin/campaigns/preview",
+    access: "admin",
+    summary: "Whom a campaign would tell if it began now, and in which words",
+    description: "Nothing begins. What could not begin is refused as when it should.",
+    schemas: { body: CampaignWish.extend({ channel: z.enum(TOUCH_CHANNELS) }) },
+    responses: {
+      200: z.object({
+        people: z.int().meta({ description: "How many would get a touch" }),
+        everybody: z.int(),
+        messages: z
+          .array(Rendered)
+          .meta({ description: "Those that people would get one of, as somebody without a name would read them" }),
+      }),
+    },
+    handle: async (ctx, { body: { channel, ...wish } }) => ({
+      status: 200,
+      headers: NO_STORE,
+      body: await previewCampaign(ctx, channel, wish),
     }),
   }),
   route({

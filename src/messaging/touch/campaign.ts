@@ -5,7 +5,7 @@ import type { Context, JobContext } from "../../jobs/context.ts";
 import { CarillonError } from "../../kernel/errors.ts";
 import type { StopReason } from "../../mechanisms/run-report/index.ts";
 import { errors as userErrors } from "../../people/users/service.ts";
-import { type Person, reachableBetween } from "../contacts/service.ts";
+import { countReachable, type Person, reachableBetween, type WhichPeople } from "../contacts/service.ts";
 import { forgetHandover, nudgeByName, touchQueueLength, wasQueued } from "./enqueue.ts";
 import { METHOD_OF, type TouchChannel } from "./entries.ts";
 import { errors } from "./errors.ts";
@@ -44,17 +44,19 @@ interface Running {
 }
 
 /** Who wants texts regularly; nobody until a room that knows it says so. */
-export type Reminded = (ctx: Context, subs: readonly string[]) => Promise<ReadonlySet<string>>;
-let reminded: Reminded = async () => new Set();
+let reminded: WhichPeople = sql`false`;
 
 /** Installs who may be texted in a campaign; answers how to take it away again. */
-export function installReminded(among: Reminded): () => void {
+export function installReminded(which: WhichPeople): () => void {
   const before = reminded;
-  reminded = among;
+  reminded = which;
   return () => {
     reminded = before;
   };
 }
+
+/** Texts cost, and many call them a nuisance: only who gets reminders by text gets other texts. */
+const meant = (channel: TouchChannel): WhichPeople => (channel === "sms" ? reminded : sql`true`);
 
 /** What one person is told. Links are made where the event has a place for them. */
 function orderFor(
@@ -89,25 +91,36 @@ const LEAVING: OrderedLink = {
   code_style: "long",
 };
 
-/** Refuses a campaign that would reach everybody with nothing to say, where somebody hears of it. */
+/**
+ * Refuses a campaign that would reach everybody with nothing to say, where somebody hears of it. Answers what it says to
+ * somebody who gave no name, message by message.
+ */
 export async function checkCampaign(
   ctx: Pick<Context, "sql">,
   channel: TouchChannel,
   { touch_point_event_slug: slug, event_parameters }: CampaignWish,
-): Promise<void> {
+) {
   const point = (await pointsBySlug(ctx, [slug])).get(slug);
   if (!point) throw errors.touch_point_not_found();
   const order = orderFor(point, channel, event_parameters, { sub: "somebody", given_name: null });
   checkOrder(order, point);
   const addresses = order.links.map(({ parameter }) => [parameter, "https://example.com/l/code"]);
   const parameters = { ...order.event_parameters, ...Object.fromEntries(addresses) };
-  for (const message of point.messages[channel])
+  return point.messages[channel].map((message) => {
     try {
-      renderMessage(channel, message as never, parameters);
+      return renderMessage(channel, message as never, parameters);
     } catch (error) {
       if (!(error instanceof MissingParameter)) throw error;
       throw errors.parameters_mismatch({ message: `A message of ${slug} cannot be made: ${error.message}.` });
     }
+  });
+}
+
+/** Whom a campaign would tell if it began now, and in which words. Refuses what could not begin. */
+export async function previewCampaign(ctx: Pick<Context, "sql">, channel: TouchChannel, wish: CampaignWish) {
+  const messages = await checkCampaign(ctx, channel, wish);
+  const { reachable: people, everybody } = await countReachable(ctx, METHOD_OF[channel], meant(channel));
+  return { people, everybody, messages };
 }
 
 /** Begins a campaign; one that has begun stays as it is. */
@@ -196,7 +209,7 @@ async function choosePage(ctx: JobContext, { uid, after_sub }: Running): Promise
 /** False when touches have no room for it now. */
 async function tellPage(ctx: JobContext, campaign: Running, until: string): Promise<boolean> {
   const { uid, channel, event_slug: slug, event_parameters, after_sub: after } = campaign;
-  const people = await peopleBetween(ctx, channel, after, until);
+  const people = await reachableBetween(ctx, METHOD_OF[channel], { after, until, which: meant(channel) });
   const page = createHash("sha256").update(`${uid}\n${after}`).digest("base64url");
   if (people.length > 0 && !(await wasQueued(ctx, page))) {
     const room = ctx.config.get(settings.queueLimit) - (await touchQueueLength(ctx));
@@ -218,20 +231,4 @@ async function tellPage(ctx: JobContext, campaign: Running, until: string): Prom
     where uid = ${uid} and after_sub = ${after} and state = 'running'`.execute(ctx.sql.tables<TouchTables>());
   await forgetHandover(ctx, page);
   return true;
-}
-
-/** Texts cost, and many call them a nuisance: only who gets reminders by text gets other texts. */
-async function peopleBetween(
-  ctx: Context,
-  channel: TouchChannel,
-  after: string,
-  until: string,
-): Promise<readonly Person[]> {
-  const reachable = await reachableBetween(ctx, METHOD_OF[channel], after, until);
-  if (channel !== "sms" || reachable.length === 0) return reachable;
-  const wanting = await reminded(
-    ctx,
-    reachable.map(({ sub }) => sub),
-  );
-  return reachable.filter(({ sub }) => wanting.has(sub));
 }

@@ -113,6 +113,27 @@ test("everybody with a device that wants it is notified once, page by page", asy
   await house.audit();
 });
 
+test("a preview tells whom a campaign would reach and in which words, and begins nothing", async () => {
+  await crowd();
+  await house.reachable("zoe", { emails: ["zoe@example.com", "zoe@example.org"], phones: ["+14155550101"] });
+  await house.reachable("yan", { emails: ["yan@example.com"] });
+  await house.query(
+    "insert into suppressed_emails (uid, email_address, reason, created_at) values " +
+      "('crl_sem_y', 'Yan@example.com', 'User', now())",
+  );
+  const preview = (channel: string, more: object = {}) =>
+    begin("/api/1/admin/campaigns/preview", { ...wish(more), channel });
+  expect((await preview("push")).json()).toEqual({
+    people: 5,
+    everybody: 7,
+    messages: [{ title: "there", body: "We moved", channel_id: "news" }],
+  });
+  expect((await preview("email")).json()).toMatchObject({ people: 1, messages: [{ subject: "We moved" }] });
+  expect(outcome(await preview("sms"))).toEqual([409, "parameters_mismatch"]);
+  expect(outcome(await preview("push", { touch_point_event_slug: "no_such" }))).toEqual([404, "touch_point_not_found"]);
+  expect([await campaigns(), await queued()]).toEqual([[], []]);
+});
+
 test("an announcement goes to everybody with an address, with a link for leaving that is theirs", async () => {
   await house.reachable("ada", { emails: ["ada@example.com", "ada@example.org"] });
   await house.reachable("bob", {});
@@ -174,11 +195,11 @@ test("while touches have no room a campaign waits, makes no links, and goes on w
   await later(() => ended);
   await running;
   expect(await told()).toEqual(["cy", "dan"]);
-  expect(await campaigns()).toMatchObject([{ state: "running", told: 4, after_sub: "dan" }]);
+  expect(await campaigns()).toMatchObject([{ state: "running", told: 4, after_sub: "dan", share: 0.8 }]);
   await house.ctx.redis.commands.del(keys.toSend());
   await house.run(sendCampaignsJob, narrow);
   expect(await told()).toEqual(["eve"]);
-  expect(await campaigns()).toMatchObject([{ state: "finished", told: 5 }]);
+  expect(await campaigns()).toMatchObject([{ state: "finished", told: 5, share: null }]);
 });
 
 test("a campaign can be stopped, and one whose words are gone ends with a warning", async () => {

@@ -80,6 +80,8 @@ export interface ListedCampaign {
   readonly reason: string | null;
   readonly told: number;
   readonly after_sub: string;
+  /** Of a campaign that runs: how much of everybody it has gone through, from 0 to 1. */
+  readonly share: number | null;
   readonly created_at: number;
   readonly ended_at: number | null;
 }
@@ -90,7 +92,9 @@ export const campaignsPage = (ctx: Pick<Context, "sql">, page: PageWish) =>
     page,
     (older) => sql`
     select row.id, row.uid, row.channel, row.event_slug, row.event_parameters, row.state, row.reason, row.told,
-      row.after_sub, extract(epoch from row.created_at)::float8 as created_at,
+      row.after_sub, case when row.state = 'running' then (
+        select count(*) filter (where sub <= row.after_sub)::float8 / greatest(count(*), 1) from users) end as share,
+      extract(epoch from row.created_at)::float8 as created_at,
       extract(epoch from row.ended_at)::float8 as ended_at
     from touch_campaigns as row where ${older}`,
   );

@@ -20,7 +20,7 @@ import {
   type TouchPoint,
 } from "./point.ts";
 import { changePoint, createPoint, deletePoint, listPoints, pointByUid } from "./point-store.ts";
-import { renderMessage } from "./render.ts";
+import { Rendered, renderMessage } from "./render.ts";
 import { planTest } from "./test-touch.ts";
 
 const Schema = z.record(z.string(), z.unknown());
@@ -116,14 +116,7 @@ export const pointRoutes: readonly Route<Context>[] = [
       "Of a mail it answers the subject and the parameters of its template; `POST /api/1/admin/email/templates/{slug}/preview` shows the whole mail.",
     schemas: { body: Draft },
     responses: {
-      200: z.object({
-        title: z.string().optional(),
-        body: z.string().optional(),
-        channel_id: z.string().optional(),
-        subject: z.string().optional(),
-        template: z.string().optional(),
-        template_parameters: Schema.optional(),
-      }),
+      200: Rendered,
     },
     handle: (_ctx, { body }) => ({ status: 200, headers: { "cache-control": "no-store" }, body: previewOf(body) }),
   }),

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { TouchChannel } from "./entries.ts";
 import { compileFormat } from "./format.ts";
 import type { Message } from "./point.ts";
@@ -12,6 +13,16 @@ export interface RenderedMessages {
     readonly template_parameters: Record<string, unknown>;
   };
 }
+
+/** The same as an answer: the fields of whichever channel it is. */
+export const Rendered = z.object({
+  title: z.string().optional(),
+  body: z.string().optional(),
+  channel_id: z.string().optional(),
+  subject: z.string().optional(),
+  template: z.string().optional(),
+  template_parameters: z.record(z.string(), z.unknown()).optional(),
+});
 
 type Values = Readonly<Record<string, unknown>>;
 
