@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import type { Domain } from "../src/domain.ts";
 import { migrationsOf } from "../src/domain.ts";
 import { domains } from "../src/domains.ts";
@@ -25,6 +26,8 @@ export interface Engine {
   readonly url?: string;
   /** Statements that were sent since the engine was opened. */
   statements(): number;
+  /** Seconds of processor time that the engine has used; the embedded one is part of this process. */
+  processor(): number;
   close(): Promise<void>;
 }
 
@@ -42,6 +45,9 @@ export function enginesFor(wanted: string | undefined): readonly Engine["name"][
   return engines;
 }
 
+/** The engine that a busy installation would have: a server where one is installed. */
+export const BUSY_ENGINE: Engine["name"] = AT_HAND.at(-1)!;
+
 /** An engine of this benchmark's own with every table of the house. */
 export async function openEngine(name: Engine["name"], rooms: readonly Domain[] = domains): Promise<Engine> {
   const server = name === "Postgres" ? await startPostgres(findPostgres()!) : undefined;
@@ -53,6 +59,7 @@ export async function openEngine(name: Engine["name"], rooms: readonly Domain[] 
     sql,
     ...(server ? { url: server.url } : {}),
     statements,
+    processor: () => (server ? familyTime(server.pid) : processorTime()),
     async close() {
       await sql.close();
       await server?.stop();
@@ -156,3 +163,24 @@ export function processorTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 }
+
+/** Seconds of processor time of a process and its children, those that have ended included. */
+function familyTime(parent: number): number {
+  const ticks = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        // The name of the program stands in parentheses and may hold anything; what follows is numbers.
+        const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+        const [ownParent, ...used] = [1, 11, 12, 13, 14].map((at) => Number(fields[at]));
+        if (Number(pid) === parent) return used.reduce((sum, time) => sum + time, 0);
+        return ownParent === parent ? used[0]! + used[1]! : 0;
+      } catch {
+        // It has ended meanwhile.
+        return 0;
+      }
+    });
+  return ticks.reduce((sum, time) => sum + time, 0) / TICKS_A_SECOND;
+}
+
+const TICKS_A_SECOND = 100;

@@ -4,12 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { migrationsOf } from "../../src/domain.ts";
-import { domains } from "../../src/domains.ts";
 import { type Context, jobKeys } from "../../src/jobs/index.ts";
-import { migrate, openSql } from "../../src/kernel/sql/index.ts";
 import { sharedPgliteUrl, sharePglite } from "../../src/kernel/sql/shared-pglite.ts";
-import { furnish } from "../furnish.ts";
+import { BUSY_ENGINE, type Engine, furnish, openEngine } from "../furnish.ts";
 import { temporaryRedis } from "../kit.ts";
 import type { Order, Round, Told, WorkerKind } from "./worker.ts";
 
@@ -28,18 +25,18 @@ export interface BenchHouse {
   /** Lets the workers begin; answers how to end the round, which fails if anything went wrong in it. */
   work(): Promise<() => Promise<Round>>;
   length(key: string): Promise<number>;
+  /** Seconds of processor time that the SQL engine has used. */
+  sqlTime(): number;
   clear(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openBenchHouse(kind: WorkerKind, workers: number): Promise<BenchHouse> {
   const server = await temporaryRedis();
-  const directory = mkdtempSync(join(tmpdir(), "carillon-bench-sql-"));
-  const sql = await openSql({ kind: "memory" });
-  await migrate(sql, domains.flatMap(migrationsOf));
-  const shared = await sharePglite(sql, directory);
+  const engine = await openEngine(BUSY_ENGINE);
+  const shared = engine.url === undefined ? await share(engine) : { url: engine.url, close: async () => {} };
   const outer = await server.connect();
-  const outside = furnish({ redis: outer, sql });
+  const outside = furnish({ redis: outer, sql: engine.sql });
   const crew: Hand[] = [];
   for (let instance = 1; instance <= workers; instance++) crew.push(new Hand((to) => house.onOther(to)));
   await Promise.all(
@@ -48,7 +45,7 @@ export async function openBenchHouse(kind: WorkerKind, workers: number): Promise
         kind,
         instance: String(at + 1),
         redisSocket: server.socketPath,
-        sqlUrl: sharedPgliteUrl(directory),
+        sqlUrl: shared.url,
       };
       return hand.do({ start }, "ready");
     }),
@@ -89,6 +86,7 @@ export async function openBenchHouse(kind: WorkerKind, workers: number): Promise
       return end;
     },
     length,
+    sqlTime: engine.processor,
     async clear() {
       await commands.flushall();
     },
@@ -96,12 +94,24 @@ export async function openBenchHouse(kind: WorkerKind, workers: number): Promise
       await Promise.all(crew.map((hand) => hand.close()));
       outside.subscriber.close();
       await shared.close();
-      await sql.close();
+      await engine.close();
       await server.close();
-      rmSync(directory, { recursive: true, force: true });
     },
   };
   return house;
+}
+
+/** The embedded engine, where other processes find it. */
+async function share({ sql }: Engine) {
+  const directory = mkdtempSync(join(tmpdir(), "carillon-bench-sql-"));
+  const shared = await sharePglite(sql, directory);
+  return {
+    url: sharedPgliteUrl(directory),
+    async close() {
+      await shared.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
 }
 
 /** A worker's process, as this one sees it. */

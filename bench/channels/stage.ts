@@ -1,4 +1,3 @@
-import { processorTime } from "../furnish.ts";
 import { median, type Row } from "../kit.ts";
 import { type BenchHouse, expectEachOnce, expectSentOnce, openBenchHouse, until } from "./house.ts";
 import type { WorkerKind } from "./worker.ts";
@@ -90,12 +89,12 @@ async function measureRound(plan: ChannelPlan, house: BenchHouse, count: number)
   const filled = await seconds(async () => {
     uids = await plan.fill(house, count);
   });
-  const before = { scripts: await scriptsServed(house), redis: await redisTime(house), sql: processorTime() };
+  const before = { scripts: await scriptsServed(house), redis: await redisTime(house), sql: house.sqlTime() };
   let end!: Awaited<ReturnType<BenchHouse["work"]>>;
   const taken = await plan.run(house, count, async () => {
     end = await house.work();
   });
-  const [redis, sql] = [(await redisTime(house)) - before.redis, processorTime() - before.sql];
+  const [redis, sql] = [(await redisTime(house)) - before.redis, house.sqlTime() - before.sql];
   const served = (await scriptsServed(house)) - before.scripts;
   const { spent, sent, heard } = await end();
   expectSentOnce(sent, count, plan.name);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 export interface TemporaryPostgres {
   readonly url: string;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -47,6 +48,7 @@ export async function startPostgres(bin: string): Promise<TemporaryPostgres> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {
+    pid: server.pid!,
     url: `postgres://carillon@localhost/postgres?host=${encodeURIComponent(directory)}`,
     async stop() {
       await new Promise<void>((resolve) => {
