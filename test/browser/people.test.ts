@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keys as touchKeys } from "../../src/messaging/touch/keys.ts";
 import { eventually } from "../harness/facts.ts";
 import { barriers, scrollsSideways } from "./barriers.ts";
 import { type PeopleScene, POINT, peopleScene, SCRIPT } from "./people-scene.ts";
@@ -71,6 +72,39 @@ test("a touch that somebody sends is watched from queued to delivered, tapped on
   await page.getByRole("heading", { level: 1, name: "Links" }).waitFor();
   await page.getByRole("table", { name: "Clicks of the link" }).getByText("clicked", { exact: true }).waitFor();
   await page.getByText(/^1 use by people, and apart from them/).waitFor();
+  expect(takeFaults()).toEqual([]);
+});
+
+test("a campaign begins after a look at whom it reaches and what they read, ends in the list, and one that runs is stopped", async () => {
+  const { page, open, takeFaults } = desk;
+  await open("/campaigns");
+  await page.getByText("Nobody was told anything yet").waitFor();
+  await page.getByRole("button", { name: "New campaign" }).click();
+  const form = page.getByRole("dialog", { name: "Tell everybody" });
+  await form.getByRole("combobox", { name: "Touch point" }).fill("class");
+  await page.getByRole("option", { name: POINT.event_slug }).click();
+  await form.getByRole("radio", { name: "Email" }).check();
+  await form.getByRole("status").filter({ hasText: "It reaches 4 people of 5." }).waitFor();
+  await form.getByText("Your class starts, there").first().waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await form.getByRole("button", { name: "Tell 4 people" }).click();
+  await page.getByRole("button", { name: "Tell them now" }).click();
+  const row = page.getByRole("row").filter({ hasText: POINT.event_slug });
+  await row.getByText("finished", { exact: true }).waitFor();
+  expect(await row.getByRole("cell").nth(4).textContent()).toBe("4");
+  await row.getByRole("button", { name: "Details" }).click();
+  await page.getByText(/^crl_tcm_/).waitFor();
+  // While the job's lock is held nobody is told, so that there is one to stop.
+  await stage.house.ctx.locks.withLock(touchKeys.campaignLock(), { kind: "owner", wait: "fail" }, async () => {
+    await scene.call("POST", "/api/1/admin/email/announcement", { touch_point_event_slug: POINT.event_slug });
+    await page
+      .getByRole("progressbar", { name: `How far the campaign of ${POINT.event_slug} is` })
+      .waitFor({ state: "attached" });
+    expect([await barriers(page), takeFaults()]).toEqual([[], []]);
+    await page.getByRole("button", { name: `Stop the campaign of ${POINT.event_slug}` }).click();
+    await page.getByRole("button", { name: "Stop it" }).click();
+    await page.getByText("stopped", { exact: true }).waitFor();
+  });
   expect(takeFaults()).toEqual([]);
 });
 

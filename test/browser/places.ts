@@ -24,6 +24,7 @@ export const PLACES = [
   { path: "/touch-points/new", title: "New touch point" },
   { path: "/touch-points/crl_tpo_daily_reminder", title: "daily_reminder" },
   { path: "/touches", title: "Touches" },
+  { path: "/campaigns", title: "Campaigns" },
   { path: "/links", title: "Links" },
   { path: "/reminders", title: "Reminders" },
   { path: "/people", title: "People" },

@@ -37,6 +37,16 @@ const SHOTS: readonly Shot[] = [
   { name: "touch-point", path: "/admin/touch-points/crl_tpo_daily_reminder", upTo: 1_000 },
   { name: "touch", path: ({ touchUid }) => `/admin/touches/${touchUid}`, upTo: 1_100 },
   { name: "touch-phone", path: ({ touchUid }) => `/admin/touches/${touchUid}`, ...PHONE },
+  {
+    name: "campaigns",
+    path: "/admin/campaigns",
+    act: async (page) => {
+      await page.getByRole("button", { name: "New campaign" }).click();
+      await page.getByRole("combobox", { name: "Touch point" }).fill("ten_day");
+      await page.getByRole("option", { name: "ten_day_challenge" }).click();
+      await page.getByRole("status").filter({ hasText: "It reaches" }).waitFor();
+    },
+  },
   { name: "links", path: "/admin/links" },
   { name: "reminders", path: "/admin/reminders", upTo: 1_100 },
   { name: "people", path: "/admin/people" },

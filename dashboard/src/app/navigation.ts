@@ -1,6 +1,7 @@
 import {
   IconAlertTriangle,
   IconBriefcase,
+  IconBroadcast,
   IconClockHour4,
   IconDeviceMobileMessage,
   IconKey,
@@ -50,6 +51,7 @@ export const NAVIGATION: readonly PlaceGroup[] = [
       { path: "/templates", label: "Templates", icon: IconTemplate },
       { path: "/touch-points", label: "Touch points", icon: IconSpeakerphone },
       { path: "/touches", label: "Touches", icon: IconSend },
+      { path: "/campaigns", label: "Campaigns", icon: IconBroadcast },
       { path: "/links", label: "Links", icon: IconLink },
       { path: "/reminders", label: "Reminders", icon: IconClockHour4 },
     ],

@@ -25,6 +25,7 @@ const pages = [
   page("/touch-points/$uid", () => import("../pages/touch-points/editor-page.tsx")),
   page("/touches", () => import("../pages/touches/page.tsx")),
   page("/touches/$uid", () => import("../pages/touches/timeline-page.tsx")),
+  page("/campaigns", () => import("../pages/campaigns/page.tsx")),
   page("/links", () => import("../pages/links/page.tsx")),
   page("/reminders", () => import("../pages/reminders/page.tsx")),
   page("/people", () => import("../pages/people/page.tsx")),

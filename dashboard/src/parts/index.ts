@@ -11,7 +11,7 @@ export { ConfirmButton } from "./confirm-button.tsx";
 export { type Column, DataTable } from "./data-table.tsx";
 export { Ago, counted, countedField, Duration, durationText, momentText, Num, numberText, Time } from "./figures.tsx";
 export { JobRuns } from "./job-runs.tsx";
-export { JsonView } from "./json-view.tsx";
+export { JsonView, objectOf } from "./json-view.tsx";
 export { useKeyPages } from "./key-pages.tsx";
 export { LiveIndicator } from "./live-indicator.tsx";
 export { PageHeader, Panel } from "./page-header.tsx";

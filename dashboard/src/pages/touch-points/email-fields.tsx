@@ -2,7 +2,8 @@ import { ActionIcon, Button, Group, JsonInput, Select, Stack, Text, Textarea, Te
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 import { useRead } from "../../api/index.ts";
-import { type Messages, objectOf } from "./draft.ts";
+import { objectOf } from "../../parts/index.ts";
+import type { Messages } from "./draft.ts";
 
 type Mail = Messages["email"][number];
 type Part = Mail["template_parameters_substituted"][number];

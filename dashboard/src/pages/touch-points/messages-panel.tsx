@@ -1,8 +1,8 @@
 import { Badge, Button, JsonInput, Stack, Tabs } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
-import { CHANNEL_NAMES, ChannelMark, type ChannelName, EmptyState, Panel } from "../../parts/index.ts";
-import { type Messages, newMessageUid, objectOf, type Parameters } from "./draft.ts";
+import { CHANNEL_NAMES, ChannelMark, type ChannelName, EmptyState, objectOf, Panel } from "../../parts/index.ts";
+import { type Messages, newMessageUid, type Parameters } from "./draft.ts";
 import { MessageCard } from "./message-card.tsx";
 
 interface MessagesPanelProps {

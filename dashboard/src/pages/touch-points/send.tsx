@@ -16,8 +16,8 @@ import { IconSend } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange, useRead } from "../../api/index.ts";
-import { CHANNEL_NAMES, ChannelMark, type ChannelName, StateBadge } from "../../parts/index.ts";
-import { objectOf, type Point } from "./draft.ts";
+import { CHANNEL_NAMES, ChannelMark, type ChannelName, objectOf, StateBadge } from "../../parts/index.ts";
+import type { Point } from "./draft.ts";
 
 interface SendProps {
   readonly slug: string;
