@@ -39,6 +39,7 @@ function textOf(value: unknown): string {
   }
 }
 
+/** What somebody typed, if it is a JSON object. */
 export function objectOf(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -48,7 +48,11 @@ export async function planTest(ctx: Context, wish: TestTouch) {
  * Gives the messages of a test to their channel, and remembers nothing of it. Answers their uids; none for a repeat with
  * the same `callUid`, which adds no message.
  */
-export async function sendTestTouch(ctx: Context, wish: TestTouch, callUid: string): Promise<readonly string[]> {
+export async function sendTestTouch(
+  ctx: Context,
+  wish: TestTouch,
+  callUid: string | undefined,
+): Promise<readonly string[]> {
   const { rendered, addresses } = await planTest(ctx, wish);
   const answer = await queue(ctx, wish.channel, rendered, addresses, callUid);
   if (answer.ok) return "duplicate" in answer && answer.duplicate ? [] : answer.uids;
@@ -61,9 +65,9 @@ function queue(
   channel: TouchChannel,
   rendered: ReturnType<typeof renderMessage>,
   addresses: readonly string[],
-  callUid: string,
+  callUid: string | undefined,
 ): Promise<PushesQueued | EnqueueAnswer> {
-  const options = { maxLength: LONGEST_QUEUE, callUid };
+  const options = { maxLength: LONGEST_QUEUE, ...(callUid === undefined ? {} : { callUid }) };
   if (channel === "email" && "template" in rendered)
     return enqueueMails(
       ctx,

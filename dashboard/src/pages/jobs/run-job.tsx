@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useChange, useRead } from "../../api/index.ts";
+import { objectOf } from "../../parts/index.ts";
 import { JobProgress } from "./job-progress.tsx";
 
 /** Queues any job by hand and shows what it tells, live. */
@@ -26,7 +27,7 @@ function RunJobForm() {
   const [kwargs, setKwargs] = useState("{}");
   const run = useChange("post", "/api/1/admin/jobs", { refreshes: ["/api/1/admin/jobs/queues"] });
   const runner = runners.data?.items.find((each) => each.name === name);
-  const parsed = parse(kwargs);
+  const parsed = objectOf(kwargs);
   return (
     <Stack gap="md">
       <Select
@@ -70,15 +71,4 @@ function RunJobForm() {
       )}
     </Stack>
   );
-}
-
-function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -16,7 +16,7 @@ import { IconSend } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange, useRead } from "../../api/index.ts";
-import { CHANNEL_NAMES, ChannelMark, type ChannelName, objectOf, StateBadge } from "../../parts/index.ts";
+import { CHANNEL_NAMES, ChannelMark, type ChannelName, nameOf, objectOf, StateBadge } from "../../parts/index.ts";
 import type { Point } from "./draft.ts";
 
 interface SendProps {
@@ -149,11 +149,9 @@ function PersonSelect({ value, onChange }: PersonSelectProps) {
   const people = useRead("/api/1/admin/people", {
     query: { limit: 10, ...(search === "" || value !== null ? {} : { search }) },
   });
-  const options = (people.data?.items ?? []).map(({ sub, given_name, family_name, emails, phones }) => ({
+  const options = (people.data?.items ?? []).map(({ sub, emails, phones, ...named }) => ({
     value: sub,
-    label: [[given_name, family_name].filter(Boolean).join(" "), emails[0] ?? phones[0] ?? sub]
-      .filter(Boolean)
-      .join(", "),
+    label: [nameOf(named), emails[0] ?? phones[0] ?? sub].filter(Boolean).join(", "),
   }));
   return (
     <Select
