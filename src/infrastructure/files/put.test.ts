@@ -93,6 +93,7 @@ describe("putting a file", () => {
     expect(await due()).toBe(begun + 600);
     await files.clock.advance(2);
     await eventually(async () => (await due()) >= begun + 480 + 600, "the first renewal");
+    await eventually(() => files.clock.sleeping === 1, "the upload waits for its next renewal");
     await files.clock.advance(480);
     await eventually(async () => (await due()) >= begun + 960 + 600, "the second renewal");
     await files.sweep(files.process());
