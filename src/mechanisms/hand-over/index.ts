@@ -4,21 +4,32 @@ import type { Codec, KeyName } from "../../kernel/keyspace/index.ts";
 /**
  * Giving groups of items to another room, whose keys no script of ours may touch.
  *
- *   our script: group in our list ──accept──▶ taken by the room, which notes its uid ──▶ gone from our list ──forget──▶ note gone
+ *   our script: group in our list ──accept──▶ taken by the room, which notes its uid ──▶ gone from our list ──forget──▶ note ends
  *
  * Our list is authoritative until a group is gone from it. A death in between offers the group once more; the room knows its
- * uid and takes it once. What was offered is never refused: whoever writes a group looks for room before.
+ * uid and takes it once. What was offered is never refused: whoever writes a group looks for room before. A note outlives
+ * its group by an hour: a giver that read the group, stood still and lost its lock meanwhile offers it late.
  */
 export interface HandOverPlan<Group extends { readonly uid: string }> {
   readonly list: KeyName<"list">;
   readonly codec: Codec<Group>;
   /** Has the room take the group, unless it did before. */
   accept(group: Group): Promise<unknown>;
-  /** The group will not be offered again. */
+  /** The group is gone from the list: the room calls `forgetSoon`. */
   forget(uid: string): Promise<void>;
 }
 
 const PAGE = 20;
+/** Seconds that a room still knows a group that is gone from the giver's list. */
+const KNOWN_STILL = 3600;
+
+/** Lets the note of a group that was taken over end soon, by its key. */
+export async function forgetSoon(
+  { redis: { commands, topology } }: Pick<KernelContext, "redis">,
+  note: KeyName<"string">,
+): Promise<void> {
+  await commands.expire(topology.key(note), KNOWN_STILL, "LT");
+}
 
 /** Hands over whatever is in the list, the oldest first: what a dead run left goes before anything new. */
 export async function handOver<Group extends { readonly uid: string }>(

@@ -2,6 +2,7 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { forgetSoon } from "../../mechanisms/hand-over/index.ts";
 import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { parseEmailAddress } from "../contacts/service.ts";
 import { book, checkParameters, type Template, errors as templateErrors } from "../email_templates/service.ts";
@@ -135,8 +136,8 @@ export async function acceptHandover(
   return answer.ok ? "accepted" : "duplicate";
 }
 
-export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
-  await ctx.redis.commands.del(ctx.redis.topology.key(keys.handoverSeen({ group_uid: groupUid })));
+export function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
+  return forgetSoon(ctx, keys.handoverSeen({ group_uid: groupUid }));
 }
 
 /** How many mails wait in both lanes, for whoever would add more. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { encodeOperations, statsOf } from "../../mechanisms/dated-counters/index.ts";
+import { forgetSoon } from "../../mechanisms/hand-over/index.ts";
 import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { MAX_ITEMS_PER_CALL } from "../../mechanisms/purgatory-queue/index.ts";
 import {
@@ -91,8 +92,8 @@ export async function acceptPushes(
   return { duplicate: answer.ok && answer.duplicate };
 }
 
-export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
-  await ctx.redis.commands.del(ctx.redis.topology.key(keys.handoverSeen({ group_uid: groupUid })));
+export function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
+  return forgetSoon(ctx, keys.handoverSeen({ group_uid: groupUid }));
 }
 
 async function join(

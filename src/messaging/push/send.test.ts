@@ -187,6 +187,7 @@ test("a group that is handed over twice is accepted once, and counts on the day 
   expect(await house.length(keys.toSend())).toBe(2);
   expect(await house.counts(pushTicketStats, 1)).toEqual({ queued: 2 });
   await forgetHandover(ctx, "group-1");
+  await house.clock.advance(3601);
   expect(await house.redis.commands.exists(raw(keys.handoverSeen({ group_uid: "group-1" })))).toBe(0);
 });
 

@@ -2,6 +2,7 @@ import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { forgetSoon } from "../../mechanisms/hand-over/index.ts";
 import { noteSteps } from "../../mechanisms/message-log/index.ts";
 import { CallbackJob, E164, LARGEST_NEW_ENTRY, LONGEST_BODY, type SmsEntry, smsEntry } from "./entries.ts";
 import { errors } from "./errors.ts";
@@ -110,8 +111,8 @@ export async function acceptHandover(
   return answer.ok ? "accepted" : "duplicate";
 }
 
-export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
-  await ctx.redis.commands.del(ctx.redis.topology.key(keys.handoverSeen({ group_uid: groupUid })));
+export function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
+  return forgetSoon(ctx, keys.handoverSeen({ group_uid: groupUid }));
 }
 
 /** How many texts wait, for whoever would add more. */

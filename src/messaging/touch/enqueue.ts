@@ -1,6 +1,7 @@
 import type { Context } from "../../jobs/context.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
+import { forgetSoon } from "../../mechanisms/hand-over/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type Callback, LARGEST_ENTRY, type TouchChannel, TouchEntry, touchEntry } from "./entries.ts";
 import { errors } from "./errors.ts";
@@ -99,8 +100,13 @@ export async function acceptHandover(
   return answer.duplicate ? "duplicate" : "accepted";
 }
 
-export async function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
-  await ctx.redis.commands.del(ctx.redis.topology.key(keys.handoverSeen({ group_uid: groupUid })));
+export function forgetHandover(ctx: Pick<Context, "redis">, groupUid: string): Promise<void> {
+  return forgetSoon(ctx, keys.handoverSeen({ group_uid: groupUid }));
+}
+
+/** Ends the memory of a call whose uid nobody else knows, so that nobody can repeat it. */
+export async function forgetCall({ redis }: Pick<Context, "redis">, callUid: string): Promise<void> {
+  await redis.commands.del(redis.topology.key(keys.handoverSeen({ group_uid: callUid })));
 }
 
 /** Whether a call with this uid queued its touches. */

@@ -4,7 +4,7 @@ import type { Context } from "../../jobs/context.ts";
 import { CarillonError } from "../../kernel/errors.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { canonicalJson } from "../../kernel/keyspace/index.ts";
-import { forgetHandover, wasQueued } from "./enqueue.ts";
+import { forgetCall, wasQueued } from "./enqueue.ts";
 import { errors } from "./errors.ts";
 import type { TouchTables } from "./tables.ts";
 
@@ -65,7 +65,7 @@ async function once<Answer>(ctx: RequestContext, steps: Request<Answer>): Promis
     throw error;
   }
   // Should this fail, it is forgotten after a week.
-  await forgetHandover(ctx, callUid).catch(() => undefined);
+  await forgetCall(ctx, callUid).catch(() => undefined);
   return answer;
 }
 
