@@ -4,12 +4,15 @@ import { join } from "node:path";
 import type { Clock, VirtualClock } from "../../src/kernel/clock.ts";
 import { openRedis, type RedisConnection, type RedisServer, startRedisServer } from "../../src/kernel/redis/index.ts";
 import { watchNames, writeNamesSeen } from "./names-seen.ts";
+import { Unanswered } from "./unanswered.ts";
 
 /** A real Redis of this test file's own, in a temporary folder; gone when the file is done. */
 export interface TestRedis {
   readonly server: RedisServer;
   readonly directory: string;
   connect(clock?: Clock): RedisConnection;
+  /** Waits until every command of these connections is answered, and nobody had more to say to that. */
+  settled(): Promise<void>;
   /** Every key's TTL follows this virtual clock, in steps of at least `grain` seconds. */
   obey(clock: VirtualClock, grain?: number): void;
   /** Stops as a crash would and starts again on the same data. */
@@ -38,9 +41,16 @@ export async function startTestRedis(
   const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
   process.once("exit", onExit);
   const connections: RedisConnection[] = [];
-  const connect = (clock?: Clock) => {
+  const unanswered = new Unanswered();
+  let looking: RedisConnection | undefined;
+  const open = (clock?: Clock) => {
     const connection = openRedis({ kind: "socket", path: server.socketPath }, { clock });
     connections.push(connection);
+    return connection;
+  };
+  const connect = (clock?: Clock) => {
+    const connection = open(clock);
+    unanswered.watch(connection.commands);
     return connection;
   };
   return {
@@ -49,6 +59,10 @@ export async function startTestRedis(
     },
     directory,
     connect,
+    settled() {
+      looking ??= open();
+      return unanswered.settled(looking.commands);
+    },
     obey(clock, grain = 0) {
       const connection = connect();
       let owed = 0;

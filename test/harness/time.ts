@@ -1,20 +1,22 @@
 import type { TestContext } from "./context.ts";
 
+type Clocked = Pick<TestContext, "clock" | "server">;
+
 const DEFAULT_LIMIT = 7200;
 
 /**
- * Lets virtual time pass step by step until a fact holds, and gives the real parts (Redis, SQL) a moment in between.
+ * Lets virtual time pass step by step until a fact holds; after each step all that it set off in Redis is awaited.
  * Answers how many virtual seconds it took.
  */
 export async function passTimeUntil(
-  house: TestContext,
+  house: Clocked,
   fact: () => Promise<boolean> | boolean,
   options: { step?: number; limit?: number; what?: string } = {},
 ): Promise<number> {
   const step = options.step ?? 1;
   const started = house.clock.monotonic();
   for (;;) {
-    await settleRealParts(house);
+    await house.server.settled();
     if (await fact()) return house.clock.monotonic() - started;
     if (house.clock.monotonic() - started > (options.limit ?? DEFAULT_LIMIT))
       throw new Error(`${options.what ?? "the expected fact"} did not come true in virtual time`);
@@ -22,15 +24,7 @@ export async function passTimeUntil(
   }
 }
 
-export async function passTime(house: TestContext, seconds: number, step = 1): Promise<void> {
+export async function passTime(house: Clocked, seconds: number, step = 1): Promise<void> {
   const end = house.clock.monotonic() + seconds;
   await passTimeUntil(house, () => house.clock.monotonic() >= end, { step, limit: seconds + step });
-}
-
-/** A few round trips to the server, in which whatever was sent before them has been answered. */
-async function settleRealParts(house: TestContext): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) {
-    await house.redis.commands.ping();
-    await new Promise(setImmediate);
-  }
 }
