@@ -1,6 +1,8 @@
 import type { AddressInfo } from "node:net";
 import { fastify } from "fastify";
+import { sql } from "kysely";
 import { domains } from "../src/domains.ts";
+import { newUid } from "../src/kernel/ids.ts";
 import { openLog } from "../src/kernel/log.ts";
 import { openRedis } from "../src/kernel/redis/index.ts";
 import { createLinks } from "../src/messaging/links/service.ts";
@@ -11,7 +13,12 @@ import { type BenchContext, type Engine, furnish, openEngine } from "./furnish.t
 /** What the measuring process tells the one that serves. */
 export type Wish =
   | { readonly do: "serve"; readonly side: "bare" }
-  | { readonly do: "serve"; readonly side: "ours"; readonly socketPath: string; readonly engine: Engine["name"] }
+  | {
+      readonly do: "serve";
+      readonly side: "ours" | "by hand";
+      readonly socketPath: string;
+      readonly engine: Engine["name"];
+    }
   /** Makes links; answers their codes. */
   | { readonly do: "make"; readonly kind: "buffered" | "stored"; readonly count: number }
   /** Answers how many clicks are kept, and the processor time spent so far. */
@@ -33,15 +40,18 @@ const ROOMS = new Set([
 ]);
 const GROUP = 500;
 
-/** Our whole server with its real log and measurements. */
-async function ours(socketPath: string, name: Engine["name"]) {
+async function openHouse(socketPath: string, name: Engine["name"]): Promise<NonNullable<typeof house>> {
   const redis = openRedis({ kind: "socket", path: socketPath });
   await redis.ready();
   const engine = await openEngine(name);
   // The load is one crowd of people who are not signed in; the limit against guessed codes would take them for guessers.
   const settings = [[linkSettings.signedOutLimit, 1_000_000_000] as const];
   const ctx = { ...furnish({ redis, sql: engine.sql, settings }), log: openLog({ level: "info", pretty: false }) };
-  house = { ctx, engine };
+  return { ctx, engine };
+}
+
+/** Our whole server with its real log and measurements. */
+function ours({ ctx }: NonNullable<typeof house>) {
   return buildServer(
     ctx,
     domains.filter((room) => ROOMS.has(room.name)),
@@ -54,6 +64,33 @@ function bare() {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
   app.post("/l/:code", (_request, reply) => reply.redirect("https://app.example.com/", 303));
+  return app;
+}
+
+/**
+ * What a team would write next, so that clicks are kept: the code is limited in Redis, its link is looked up, and the click
+ * stored and counted, each when its request comes. Still no log, no robots, no statistics by day.
+ */
+function byHand({ ctx: { redis, sql: database } }: NonNullable<typeof house>) {
+  const app = bare();
+  const [commands, tables] = [redis.commands, database.tables<never>()];
+  app.post<{ Params: { code: string } }>("/kept/:code", async ({ params: { code } }, reply) => {
+    const uses = await commands.incr(`clicks:${code}`);
+    if (uses === 1) await commands.expire(`clicks:${code}`, 3);
+    const { rows } = await sql<{ id: number }>`
+      select id from user_touch_links where code = ${code}`.execute(tables);
+    if (!rows[0]) return reply.code(404).send();
+    if (uses === 1) {
+      await sql`
+        insert into user_touch_link_clicks (uid, user_touch_link_id, track_type, parent_known, user_known, visitor_known,
+          child_known, clicked_at, created_at)
+        values (${newUid("utlc")}, ${rows[0].id}, 'on_click', false, false, false, false, now(), now())`.execute(
+        tables,
+      );
+      await commands.incr("clicks");
+    }
+    return reply.redirect("https://app.example.com/", 303);
+  });
   return app;
 }
 
@@ -101,7 +138,8 @@ async function answerTo(wish: Wish): Promise<unknown> {
     await house?.engine.close();
     process.exit(0);
   }
-  const app = wish.side === "ours" ? await ours(wish.socketPath, wish.engine) : bare();
+  if (wish.side !== "bare") house = await openHouse(wish.socketPath, wish.engine);
+  const app = wish.side === "bare" ? bare() : wish.side === "ours" ? await ours(house!) : byHand(house!);
   await app.listen({ host: "127.0.0.1", port: 0 });
   return (app.server.address() as AddressInfo).port;
 }

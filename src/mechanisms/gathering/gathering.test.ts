@@ -92,6 +92,44 @@ test("every item is worked on once, in order, one call at a time, in groups no l
   );
 });
 
+test("where work holds up its thread, those who come shortly after each other in a busy time share a group", async () => {
+  const groupsOf = async (holdsUp: boolean) => {
+    let groups = 0;
+    const gathering = new Gathering<number>({
+      most: 500,
+      holdsUp,
+      async work() {
+        groups += 1;
+      },
+    });
+    const joined: Promise<void>[] = [];
+    for (let turn = 0; turn < 200; turn++) {
+      joined.push(gathering.join(turn));
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+    }
+    await Promise.all(joined);
+    return groups;
+  };
+  const [free, heldUp] = [await groupsOf(false), await groupsOf(true)];
+  expect(free).toBeGreaterThan(100);
+  expect(heldUp).toBeLessThan(free / 2);
+});
+
+test("a first group waits for nobody, also where its work holds up its thread", async () => {
+  const groups: (readonly number[])[] = [];
+  const gathering = new Gathering<number>({
+    most: 500,
+    holdsUp: true,
+    work: async (group) => void groups.push([...group]),
+  });
+  const first = gathering.join(1);
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(groups).toEqual([[1]]);
+  await first;
+});
+
 test("a group has room for at least one", () => {
   expect(() => new Gathering({ most: 0, work: async () => {} })).toThrow("at least one");
 });

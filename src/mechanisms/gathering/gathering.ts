@@ -1,9 +1,19 @@
+import { systemClock } from "../../kernel/clock.ts";
+
 export interface GatheringPlan<Item, Answer> {
   /** The most items of one group; 500 where a script takes them. */
   readonly most: number;
+  /** The work keeps this thread busy, as the embedded SQL engine does, so that nobody can join meanwhile. */
+  readonly holdsUp?: boolean;
   /** Does the work of a whole group. Never called while an earlier call is under way. */
   work(group: readonly Item[]): Promise<Answer>;
 }
+
+/** Seconds within which another group is one of a busy time. */
+const BUSY = 0.02;
+/** Seconds between two looks at whether others still come, and the most that is waited for them. */
+const LOOK = 0.001;
+const LONGEST_LOOK = 0.008;
 
 interface Group<Item, Answer> {
   readonly items: Item[];
@@ -21,13 +31,15 @@ interface Group<Item, Answer> {
  *
  * Nothing waits for time: the first group is what came in one turn of the event loop, each further one what came while the
  * one before it was at work. So a quiet system answers at once, and a busy one makes larger groups instead of a longer
- * queue. Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and
+ * queue. Only where the work holds up its thread, groups of a busy time wait a few milliseconds, while others still come:
+ * they could not join during the work, and each would become a group of its own. Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and
  * whoever brought it must not say so before. When the work fails, its whole group fails with it and the next one goes on.
  */
 export class Gathering<Item, Answer = void> {
   readonly #plan: GatheringPlan<Item, Answer>;
   readonly #groups: Group<Item, Answer>[] = [];
   #working = false;
+  #ended = Number.NEGATIVE_INFINITY;
 
   constructor(plan: GatheringPlan<Item, Answer>) {
     if (plan.most < 1) throw new RangeError("a group holds at least one item");
@@ -50,14 +62,32 @@ export class Gathering<Item, Answer = void> {
   }
 
   async #work(): Promise<void> {
-    for (let group = this.#groups.shift(); group; group = this.#groups.shift()) {
+    for (;;) {
+      if (this.#plan.holdsUp && systemClock.monotonic() - this.#ended < BUSY) await this.#letIn();
+      const group = this.#groups.shift();
+      if (!group) break;
       try {
         group.done(await this.#plan.work(group.items));
       } catch (error) {
         group.failed(error);
       }
+      this.#ended = systemClock.monotonic();
     }
     this.#working = false;
+  }
+
+  /** Waits while others still come. */
+  async #letIn(): Promise<void> {
+    const until = systemClock.monotonic() + LONGEST_LOOK;
+    for (let [before, now] = [0, this.#waiting]; now > before && now < this.#plan.most; now = this.#waiting) {
+      if (systemClock.monotonic() >= until) return;
+      before = now;
+      await systemClock.sleep(LOOK);
+    }
+  }
+
+  get #waiting(): number {
+    return this.#groups.reduce((sum, { items }) => sum + items.length, 0);
   }
 }
 
