@@ -84,7 +84,7 @@ export type Told =
 
 /** Rooms whose jobs have to do with messages; the schedule of the others would only add noise. */
 const SCHEDULED = new Set(["users", "operations", "contacts", "push", "sms", "email_templates", "email", "messages"]);
-const TELL_EVERY_MS = 5;
+const TELL_EVERY_MS = 20;
 
 const tell = (told: Told) => void process.send!(told);
 

@@ -50,8 +50,8 @@ export class Unanswered {
   /** Whether the server has answered somebody who waited for a push, and that answer is still on its way. */
   async #wakesSomebody(look: Redis): Promise<boolean> {
     if (this.#blocked.size === 0) return false;
-    const isWaiting = /^blocked_clients:(\d+)/m.exec(await look.info("clients"));
-    if (Number(isWaiting?.[1]) >= this.#blocked.size) return false;
+    const stillBlocked = Number(/^blocked_clients:(\d+)/m.exec(await look.info("clients"))?.[1]);
+    if (stillBlocked >= this.#blocked.size) return false;
     let tooLong: NodeJS.Timeout | undefined;
     const limit = new Promise<false>((resolve) => {
       tooLong = setTimeout(() => resolve(false), LONGEST_WAY);
