@@ -10,7 +10,7 @@ import type { Wish } from "./links-server.ts";
 const BARE = "a bare Fastify route that redirects";
 const BY_HAND = "a Fastify route that looks each link up and stores its click";
 /** How many people are there at once, with one request each. */
-const PEOPLE = 128;
+const PEOPLE = 512;
 /** The first two rounds of each side only warm it up. */
 const WARM_UP = 2;
 /** The part of the bare route's rate that ours is to reach. */

@@ -92,42 +92,29 @@ test("every item is worked on once, in order, one call at a time, in groups no l
   );
 });
 
-test("where work holds up its thread, those who come shortly after each other in a busy time share a group", async () => {
-  const groupsOf = async (holdsUp: boolean) => {
-    let groups = 0;
-    const gathering = new Gathering<number>({
-      most: 500,
-      holdsUp,
-      async work() {
-        groups += 1;
-      },
-    });
-    const joined: Promise<void>[] = [];
-    for (let turn = 0; turn < 200; turn++) {
-      joined.push(gathering.join(turn));
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
-    await Promise.all(joined);
-    return groups;
-  };
-  const [free, heldUp] = [await groupsOf(false), await groupsOf(true)];
-  expect(free).toBeGreaterThan(100);
-  expect(heldUp).toBeLessThan(free / 2);
+test("a crowd of which two come at once and then one after the other shares a few groups", async () => {
+  const groups: number[] = [];
+  const gathering = new Gathering<number>({ most: 500, work: async ({ length }) => void groups.push(length) });
+  const joined = [gathering.join(0), gathering.join(1)];
+  while (joined.length < 400) {
+    await new Promise(setImmediate);
+    joined.push(gathering.join(joined.length));
+  }
+  await Promise.all(joined);
+  expect(groups[0]).toBe(2);
+  expect(groups.length).toBeLessThan(100);
 });
 
-test("a first group waits for nobody, also where its work holds up its thread", async () => {
-  const groups: (readonly number[])[] = [];
-  const gathering = new Gathering<number>({
-    most: 500,
-    holdsUp: true,
-    work: async (group) => void groups.push([...group]),
-  });
-  const first = gathering.join(1);
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
-  expect(groups).toEqual([[1]]);
-  await first;
+test("whoever comes alone, again and again, waits for nobody", async () => {
+  const groups: number[] = [];
+  const gathering = new Gathering<number>({ most: 500, work: async ({ length }) => void groups.push(length) });
+  for (let turn = 1; turn <= 20; turn++) {
+    const joined = gathering.join(turn);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    expect(groups).toHaveLength(turn);
+    await joined;
+  }
 });
 
 test("a group has room for at least one", () => {

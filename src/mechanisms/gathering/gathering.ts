@@ -3,14 +3,12 @@ import { systemClock } from "../../kernel/clock.ts";
 export interface GatheringPlan<Item, Answer> {
   /** The most items of one group; 500 where a script takes them. */
   readonly most: number;
-  /** The work keeps this thread busy, as the embedded SQL engine does, so that nobody can join meanwhile. */
-  readonly holdsUp?: boolean;
   /** Does the work of a whole group. Never called while an earlier call is under way. */
   work(group: readonly Item[]): Promise<Answer>;
 }
 
-/** Seconds within which another group is one of a busy time. */
-const BUSY = 0.02;
+/** Seconds after a group of several within which the next one is of the same busy time. */
+const BUSY = 0.002;
 /** Seconds between two looks at whether others still come, and the most that is waited for them. */
 const LOOK = 0.001;
 const LONGEST_LOOK = 0.008;
@@ -29,17 +27,21 @@ interface Group<Item, Answer> {
  *    ▲                                               └──────────end, nobody did──────┐
  *    └───────────────────────────────────────────────────────────────────────────────┘
  *
- * Nothing waits for time: the first group is what came in one turn of the event loop, each further one what came while the
- * one before it was at work. So a quiet system answers at once, and a busy one makes larger groups instead of a longer
- * queue. Only where the work holds up its thread, groups of a busy time wait a few milliseconds, while others still come:
- * they could not join during the work, and each would become a group of its own. Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and
- * whoever brought it must not say so before. When the work fails, its whole group fails with it and the next one goes on.
+ * The first group is what came in one turn of the event loop, each further one what came while the one before it was at
+ * work, and while others still come: within milliseconds of a group of several the next one waits for as long as each look
+ * finds more, 8 ms at most. So a quiet system answers at once, and a busy one makes larger groups instead of a longer
+ * queue. Without that wait a crowd whose members each open a connection would be groups of one or two, since an event loop
+ * lets in one of them a turn.
+ *
+ * Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and whoever
+ * brought it must not say so before. When the work fails, its whole group fails with it and the next one goes on.
  */
 export class Gathering<Item, Answer = void> {
   readonly #plan: GatheringPlan<Item, Answer>;
   readonly #groups: Group<Item, Answer>[] = [];
   #working = false;
-  #ended = Number.NEGATIVE_INFINITY;
+  /** When the last group of several ended. */
+  #busyAt = Number.NEGATIVE_INFINITY;
 
   constructor(plan: GatheringPlan<Item, Answer>) {
     if (plan.most < 1) throw new RangeError("a group holds at least one item");
@@ -63,7 +65,7 @@ export class Gathering<Item, Answer = void> {
 
   async #work(): Promise<void> {
     for (;;) {
-      if (this.#plan.holdsUp && systemClock.monotonic() - this.#ended < BUSY) await this.#letIn();
+      if (systemClock.monotonic() - this.#busyAt < BUSY) await this.#letIn();
       const group = this.#groups.shift();
       if (!group) break;
       try {
@@ -71,7 +73,7 @@ export class Gathering<Item, Answer = void> {
       } catch (error) {
         group.failed(error);
       }
-      this.#ended = systemClock.monotonic();
+      if (group.items.length > 1) this.#busyAt = systemClock.monotonic();
     }
     this.#working = false;
   }

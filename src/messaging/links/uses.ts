@@ -98,11 +98,7 @@ export class UseDesk {
     this.memory = new LinkMemory(ctx.clock);
     const stored = new StoredUses(ctx, this.memory);
     this.#waiting = new Gathering({ most: GROUP, work: (group) => this.#work(group, () => this.#ask(group)) });
-    this.#stored = new Gathering({
-      most: GROUP,
-      holdsUp: ctx.sql.engine === "pglite",
-      work: (group) => this.#work(group, () => stored.settle(group)),
-    });
+    this.#stored = new Gathering({ most: GROUP, work: (group) => this.#work(group, () => stored.settle(group)) });
   }
 
   async take(use: Use): Promise<UseResult> {
