@@ -38,6 +38,8 @@ interface Member {
   readonly uid: string;
   readonly date: number;
   readonly at: number;
+  /** When it was first seen. */
+  readonly seen: number;
   assigned: number;
   waits: boolean;
 }
@@ -133,13 +135,15 @@ export class Ledger {
   async seeTimes(): Promise<void> {
     const { commands, topology } = this.#house.base.redis;
     const waiting = new Set<string>();
+    const seen = this.#house.base.clock.now();
     for (const key of [reminderKeys.sendPurgatory(), reminderKeys.queued()]) {
       const flat = await commands.zrange(topology.key(key), 0, "-1", "WITHSCORES");
       for (let at = 0; at < flat.length; at += 2) {
         const name = flat[at]!;
         waiting.add(name);
         const { uid, unix_date: date } = JSON.parse(name) as { uid: string; unix_date: number };
-        const member = this.#members.get(name) ?? { uid, date, at: Number(flat[at + 1]), assigned: 0, waits: false };
+        const first = { uid, date, at: Number(flat[at + 1]), seen, assigned: 0, waits: false };
+        const member = this.#members.get(name) ?? first;
         if (!member.waits) member.assigned += 1;
         member.waits = true;
         this.#members.set(name, member);
@@ -191,7 +195,8 @@ export class Ledger {
 
   /**
    * Registrations that did not change got one time a local day, inside their hours, on the days that they chose and on no
-   * other. Whoever moves may be given a second time for a date, and is not reminded twice for it.
+   * other. Whoever moves may be given a second time for a date, and is not reminded twice for it; whoever chooses other days
+   * may be given the first one for a date that they did not want before.
    */
   expectTimes({ from, until }: { readonly from: number; readonly until: number }): number {
     const wrong: unknown[] = [];
@@ -204,7 +209,8 @@ export class Ledger {
           const ends = calendar.startOf(date) + version.end;
           // Zones that somebody is the first to live in join on the next day, so a new registration rests for a while.
           if (begins < Math.max(version.from + DAY, from) || ends > Math.min(version.until - 2 * 3600, until)) continue;
-          const member = this.#members.get(JSON.stringify({ uid, unix_date: date }));
+          const known = this.#members.get(JSON.stringify({ uid, unix_date: date }));
+          const member = known && known.seen <= version.until ? known : undefined;
           const wanted = (version.mask & weekdayBit(date)) !== 0;
           days += wanted ? 1 : 0;
           const fits = !member || (member.at >= begins && member.at <= ends);
