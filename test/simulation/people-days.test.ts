@@ -87,7 +87,7 @@ function misbehave({ sandbox, base }: PeopleHouse, weather: Weather): void {
 }
 
 test("people in twelve zones live through bad days: one end a touch, one reminder a local day, no click lost, and every day adds up", {
-  timeout: Math.max(600_000, size.people * size.days * 120),
+  timeout: Math.max(600_000, size.days * (60_000 + size.people * 120)),
 }, async () => {
   const weather = new Weather("people");
   const house = await openPeopleHouse(START, weather, [application]);
