@@ -11,8 +11,6 @@ export default defineConfig({
     isolate: false,
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
-    // Machines of continuous integration stand still at times. What passes at its second try only is told at the end.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -15,10 +15,6 @@ export function countTests(report, exitCode) {
     failed += failures;
     for (const test of file.assertionResults ?? [])
       if (test.status === "failed") remarks.push(`✗ ${shown(file.name)}: ${test.fullName}`);
-      else if (test.status === "passed" && test.failureMessages?.length > 0)
-        remarks.push(
-          `~ ${shown(file.name)}: ${test.fullName}: passed at its second try. The first: ${firstLine(test.failureMessages[0])}`,
-        );
     if (file.status === "failed" && failures === 0) {
       failed++;
       remarks.push(`✗ ${shown(file.name)}: ${file.message || "the file could not be run"}`);
@@ -33,8 +29,6 @@ export function countTests(report, exitCode) {
   }
   return { passed, failed, remarks };
 }
-
-const firstLine = (text) => text.split("\n", 1)[0];
 
 /** The path as people type it: from the folder they are in. */
 function shown(path) {

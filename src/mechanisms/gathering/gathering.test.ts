@@ -92,13 +92,13 @@ test("every item is worked on once, in order, one call at a time, in groups no l
   );
 });
 
-test("a crowd of which two come at once and then one after the other shares a few groups", async () => {
+test("a crowd that comes two by two, turn after turn, shares a few groups", async () => {
   const groups: number[] = [];
   const gathering = new Gathering<number>({ most: 500, work: async ({ length }) => void groups.push(length) });
-  const joined = [gathering.join(0), gathering.join(1)];
-  while (joined.length < 400) {
+  const joined: Promise<void>[] = [];
+  for (let turn = 0; turn < 200; turn++) {
+    joined.push(gathering.join(turn), gathering.join(turn));
     await new Promise(setImmediate);
-    joined.push(gathering.join(joined.length));
   }
   await Promise.all(joined);
   expect(groups[0]).toBe(2);
