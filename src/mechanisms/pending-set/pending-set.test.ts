@@ -31,6 +31,8 @@ const keys = family("bells", {
   jobs: list("bells:jobs", text, { doc: "callbacks" }),
   plain: zset("bells:plain", text, { doc: "echoes without a version", score: "when" }),
   plainItem: hash("bells:plain:{uid}", fields({ status: text }), { doc: "one echo" }),
+  lone: zset("bells:lone", text, { doc: "echoes with nothing beside their hash", score: "when" }),
+  loneItem: hash("bells:lone:{uid}", Awaited, { doc: "one echo" }),
 });
 const catalogue = new Catalogue([{ name: "bells", keys: [keys, quarantineKeys] }]);
 const echoes = pendingSet({
@@ -42,6 +44,7 @@ const echoes = pendingSet({
   jobs: keys.jobs(),
 });
 const plain = pendingSet({ set: keys.plain(), codec: keys.plainItem.codec });
+const lone = pendingSet({ set: keys.lone(), codec: Awaited, version: "num_changes" });
 
 let ctx: TestContext;
 beforeAll(async () => {
@@ -223,6 +226,18 @@ test("whatever breaks the pairing is cleared away, counted and warned of, and ha
   await breakAll();
   const popped = await echoes.popDue(ctx, 5, 1);
   expect([popped.healed, popped.results.map(({ member }) => member)]).toEqual([3, ["ok"]]);
+});
+
+test("a hash without its version is set aside also in a family that has nothing beside its hashes", async () => {
+  await lone.add(ctx, [
+    { member: "ok", dueAt: 1, value: fresh },
+    { member: "unversioned", dueAt: 2, value: fresh },
+  ]);
+  await ctx.redis.commands.hdel("bells:lone:unversioned", "num_changes");
+  const { healed, results } = await lone.get(ctx, ["ok", "unversioned", "never"]);
+  expect(healed).toBe(1);
+  expect(results.map((item) => item?.member)).toEqual(["ok", undefined, undefined]);
+  expect(await ctx.redis.commands.zrange(keys.lone(), 0, "-1")).toEqual(["ok"]);
 });
 
 test("a hash that cannot be decoded is quarantined, and comes back when an operator corrects it", async () => {

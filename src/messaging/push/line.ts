@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JobContext } from "../../jobs/context.ts";
 import type { StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
-import { type Entry, type PurgatoryQueue, runBatches } from "../../mechanisms/purgatory-queue/index.ts";
+import { type Entry, type PurgatoryQueue, runBatches, Standing } from "../../mechanisms/purgatory-queue/index.ts";
 import { type ReportKey, type StopReason, startRun } from "../../mechanisms/run-report/index.ts";
 import { type Pace, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import { settings } from "./settings.ts";
@@ -57,6 +57,7 @@ export async function runLine<T, Answer, Event extends string>(
     claim: (first) => queue.claimBatch(ctx, lock.fence, first, Math.min(MOST_HELD, limit - asked)),
     async handle({ size }) {
       const items = await queue.read(ctx, 0, size);
+      const standing = new Standing(items);
       taken += size;
       const { unsent } = await sendThroughWindow<Entry<T>, Answer>(ctx, {
         items,
@@ -73,11 +74,13 @@ export async function runLine<T, Answer, Event extends string>(
             // Whoever lost the lock settles what was asked; the rest is the next holder's.
             if (!more.ok || more.moved === 0) return "none";
             taken += more.moved;
+            standing.join(more.entries);
             return more.entries;
           },
         },
         async settle(pairs) {
           const settled: Settled<Event>[] = [];
+          const leaving: Entry<T>[] = [];
           for (const { item, answer } of pairs) {
             const handled = plan.handle(item, answer);
             if (handled === "refused") refused = true;
@@ -85,9 +88,12 @@ export async function runLine<T, Answer, Event extends string>(
               asked += 1;
               counts[handled.outcome] += 1;
               settled.push(handled.settled);
+              leaving.push(item);
             }
           }
-          await settleAll(ctx, queue.purgatory, plan.stats, settled);
+          const place = { purgatory: queue.purgatory, lastOfHead: standing.lastOfHead(leaving)?.raw };
+          await settleAll(ctx, place, plan.stats, settled);
+          standing.leave(leaving);
         },
       });
       if (!refused && unsent.length === 0) return undefined;

@@ -184,6 +184,18 @@ test("the walk through the cold set moves exactly what has rested, whatever scor
   );
 });
 
+test("the rest of a ticket that others wrote is read from the ticket itself, not from what looks like one inside it", async () => {
+  const now = house.clock.now();
+  const lookalike = { retry: 0, last_queued_at: now - 5_000 };
+  const ticket = { success_job: { name: "x", kwargs: lookalike }, aud: "check", uid: "t", last_queued_at: now };
+  await house.redis.commands.zadd(raw(keys.cold()), now - 5_000, JSON.stringify(ticket));
+  await house.run("ticket_hot_to_cold");
+  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([1, 0]);
+  await house.clock.advance(900);
+  await house.run("ticket_hot_to_cold");
+  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([0, 1]);
+});
+
 test("what is no ticket leaves the cold set with the others and is set aside by whoever reads it", async () => {
   await send("ada");
   await house.redis.commands.zadd(raw(keys.cold()), 5, "not json");

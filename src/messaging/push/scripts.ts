@@ -24,9 +24,9 @@ export const settle = defineScript({
   name: "push.settle",
   file: file("settle"),
   keys: ["purgatory", "cold", "hot", "...counters"],
-  args: ["...groups"],
+  args: ["head", "last", "...groups"],
   idempotent: true,
-  reply: (flags: number[]) => flags.map((flag) => flag === 1),
+  reply: (flags: number[]) => (flags[0] === -1 ? ("another head" as const) : flags.map((flag) => flag === 1)),
 });
 
 /** Idempotent by the flags of its decisions. */

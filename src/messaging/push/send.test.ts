@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
+import { eventually } from "../../../test/harness/facts.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { errors } from "./errors.ts";
@@ -61,6 +62,26 @@ test("250 notifications go out in three requests, and the run reports them", asy
   expect(await house.length(keys.sendPurgatory())).toBe(0);
   expect(await house.length(keys.cold())).toBe(250);
   expect(new Set(sentTo()).size).toBe(250);
+});
+
+test("requests that are answered in another order than they were sent settle their own notifications, and no others", async () => {
+  const process = house.another({ config: [[settings.window, 300]] as never });
+  const { push } = process.ctx.providers;
+  const real = push.send.bind(push);
+  let requests = 0;
+  push.send = async (messages) => {
+    const request = ++requests;
+    const tickets = await real(messages);
+    if (request < 3)
+      await eventually(async () => (await house.length(keys.cold())) === 100 * (3 - request), "its turn");
+    return tickets;
+  };
+  const uids = await house.queue(300);
+  await house.run("send", process);
+  const tickets = await house.redis.commands.zrange(raw(keys.cold()), 0, "-1");
+  expect(tickets.map((ticket) => JSON.parse(ticket).uid).sort()).toEqual([...uids].sort());
+  expect(await house.length(keys.sendPurgatory())).toBe(0);
+  expect(await house.counts(pushTicketStats)).toEqual({ queued: 300, succeeded: 300 });
 });
 
 test("a limit of 1000 a run makes the first run send 1000 and the second the rest", async () => {

@@ -19,14 +19,25 @@ export interface Settled<Event extends string> {
   readonly note: Omit<Note, "channel">;
 }
 
-/** Settles entries in one step and tells of it; those that are gone from the purgatory already are passed over. */
+/** Where the entries to settle are. */
+export interface Place {
+  readonly purgatory: KeyName<"list">;
+  /** If they are exactly those at its head, as far as is known: the last of them. */
+  readonly lastOfHead: Buffer | undefined;
+}
+
+/**
+ * Settles entries in one step and tells of it; those that are gone from the purgatory already are passed over. A head that
+ * is another by now, because the lock was lost and others went on, is no hindrance: each entry is looked for then.
+ */
 export async function settleAll<Event extends string>(
   ctx: Pick<Context, "redis" | "clock" | "config" | "alerts" | "log" | "metrics">,
-  purgatory: KeyName<"list">,
+  place: Place,
   stats: DailyStats<Readonly<Record<Event, object>>>,
   items: readonly Settled<Event>[],
 ): Promise<void> {
   if (items.length === 0) return;
+  const { purgatory, lastOfHead } = place;
   const tally = new Tally(ctx);
   const family = stats as unknown as DailyStats<Readonly<Record<string, Record<never, never>>>>;
   const args: ScriptArgument[] = [];
@@ -34,11 +45,18 @@ export async function settleAll<Event extends string>(
   for (const group of groups) {
     const { event, queuedAt: at } = group[0]!;
     args.push(group.length, ...tally.block((counting) => counting.incr(family, event, { at })));
-    for (const { raw, becomes } of group)
-      if ("job" in becomes) args.push(raw, becomes.job, "");
-      else args.push(raw, becomes.ticket, String(becomes.score));
+    for (const { raw, becomes } of group) {
+      const entry = lastOfHead ? "" : raw;
+      if ("job" in becomes) args.push(entry, becomes.job, "");
+      else args.push(entry, becomes.ticket, String(becomes.score));
+    }
   }
-  const settled = await ctx.redis.run(settle, [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys], args);
+  const settled = await ctx.redis.run(
+    settle,
+    [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys],
+    [lastOfHead ? items.length : 0, lastOfHead ?? "", ...args],
+  );
+  if (settled === "another head") return settleAll(ctx, { ...place, lastOfHead: undefined }, stats, items);
   const notes = groups.flat().flatMap(({ note }, at) => (settled[at] ? [{ channel: "push" as const, ...note }] : []));
   noteSteps(ctx, notes);
 }

@@ -148,6 +148,19 @@ test("a sid that is pending already ends in the quarantine with an alert, and th
   expect((await house.counts(smsSendStats)).events).toEqual({ queued: 2, succeeded_pending: 1 });
 });
 
+test("a sid that the provider gives to two texts of one batch belongs to the first, and the other is set aside", async () => {
+  let calls = 0;
+  // While the first is written down the others are answered, so they are written down together.
+  const ctx = withProvider({ create: async () => ({ ...took(sidOf(calls++ === 0 ? 6 : 7)), provider: "here" }) });
+  const [, ...uids] = [await house.text("+14155550101"), await house.text(PERSON), await house.text(OTHER)];
+  await house.run(send, ctx);
+  const known = await house.ctx.redis.commands.hget(keys.pendingItem({ sid: sidOf(7) }), "uid");
+  const [aside] = await listQuarantined(house.ctx, keys.toSend());
+  expect(uids).toEqual([known, JSON.parse((aside as { raw: string }).raw).uid]);
+  expect(await house.length(keys.sendPurgatory())).toBe(0);
+  expect((await house.counts(smsSendStats)).events).toEqual({ queued: 3, succeeded_pending: 2 });
+});
+
 /** What another process does that takes the lock over, as this one sees it: its next renewal is refused. */
 async function takeLockAway(ctx: SmsContext, key: string): Promise<void> {
   await house.ctx.redis.commands.del(key);

@@ -18,11 +18,21 @@ local members, first = ARGV, 6
 
 -- Nearly all are as they should be, and then one look at each is enough.
 local scores, found = redis.call('ZMSCORE', set, unpack(members, first)), {}
-local is_plain = version_field == '' and companions == ''
+
+-- What nearly all are read by: a hash with its version, and nothing beside it. Everything else is looked at more closely.
+local function read_plainly(member)
+  local flat = companions == '' and redis.pcall('HGETALL', set .. ':' .. member)
+  if not flat or flat.err or #flat == 0 then return nil end
+  if version_field == '' then return flat end
+  for at = 1, #flat, 2 do
+    if flat[at] == version_field then return flat end
+  end
+end
+
 for at = first, #members do
   local member, score = members[at], scores[at - first + 1]
-  local flat = is_plain and score and redis.pcall('HGETALL', set .. ':' .. member)
-  if flat and not flat.err and #flat > 0 then
+  local flat = score and read_plainly(member)
+  if flat then
     found[#found + 1] = { member, score, flat }
   else
     found[#found + 1] = pending_score(member) and snapshot(member)

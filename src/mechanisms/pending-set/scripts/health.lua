@@ -29,10 +29,14 @@ local function set_aside(member, reason)
     .. ',"quarantined_at":' .. now .. '}')
 end
 
--- The member's score when it is pending, else false; heals on the way.
+-- The member's score when it is pending, and its version where there are versions; else false. Heals on the way.
 local function pending_score(member)
   local key = set .. ':' .. member
   local score = redis.call('ZSCORE', set, member)
+  local version = score and version_field ~= '' and redis.pcall('HGET', key, version_field)
+  if type(version) == 'string' then
+    return score, version
+  end
   local kind = redis.call('TYPE', key).ok
   if not score and kind == 'none' then
     return false

@@ -21,9 +21,10 @@ local results = {}
 while at <= #items do
   local member, version, count = items[at], items[at + 1], tonumber(items[at + 2])
   local result = 0
-  if pending_score(member) then
+  local score, current = pending_score(member)
+  if score then
     result = -1
-    if version == '' or redis.call('HGET', set .. ':' .. member, version_field) == version then
+    if version == '' or current == version then
       result = 1
       forget(member)
       if count > 0 then

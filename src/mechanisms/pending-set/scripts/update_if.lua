@@ -22,9 +22,10 @@ while at <= #items do
   local member, version, score, size = items[at], items[at + 1], items[at + 2], tonumber(items[at + 3])
   local key = set .. ':' .. member
   local result = 0
-  if pending_score(member) then
+  local score_before, current = pending_score(member)
+  if score_before then
     result = -1
-    if redis.call('HGET', key, version_field) == version then
+    if current == version then
       if size > 0 then
         redis.call('HSET', key, unpack(items, at + 4, at + 3 + size))
       end

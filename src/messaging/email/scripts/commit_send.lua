@@ -32,7 +32,7 @@ for field = 1, size do
   at = at + 1
 end
 
-local heard = {}
+local heard, waiting, queued = {}, {}, {}
 local function accept(raw, first)
   local uid, id, news = items[first + place.uid], items[first + place.message_id], items[first + size]
   local key = pending .. ':' .. id
@@ -44,14 +44,15 @@ local function accept(raw, first)
     hash[field * 2] = items[first + field - 1]
   end
   redis.call('HSET', key, unpack(hash))
-  redis.call('ZADD', pending, items[first + place.send_accepted_at], id)
+  waiting[#waiting + 1] = items[first + place.send_accepted_at]
+  waiting[#waiting + 1] = id
   if news ~= '' then heard[#heard + 1] = news end
   return 1
 end
 
 local function fail(raw, job)
   local found = leave(raw)
-  if found == 1 then redis.call('RPUSH', jobs, job) end
+  if found == 1 then queued[#queued + 1] = job end
   return found
 end
 
@@ -69,6 +70,8 @@ while at <= #items do
   results[#results + 1] = result
 end
 cut_left()
+if #waiting > 0 then redis.call('ZADD', pending, unpack(waiting)) end
+if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
 if #heard > 0 then redis.call('RPUSH', event, unpack(heard)) end
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end

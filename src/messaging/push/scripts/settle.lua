@@ -5,12 +5,17 @@
 --        2 cold         zset; tickets that rest
 --        3 hot          list; jobs that wait for any worker
 --        4 ...counters  the counters of all blocks
--- ARGV   1 ...groups    in turn: how many items count the same, the block of what each of them counts, then for each item
---                       the entry byte for byte, what it becomes, and its score in the cold set or nothing where it
---                       becomes a job; at most 500 items in all
--- Reply  1 or 0 for each item: settled, or not there
--- Crash  before: the next run handles these again. After: all is done; repeating answers 0.
+-- ARGV   1 head         integer; how many items there are, if they are exactly those at the head of the purgatory and can
+--                       be cut off together; 0 = each is looked for
+--        2 last         the last entry of that head, byte for byte; whatever comes joins behind, so when it stands where
+--                       it should, all before it are there too
+--        3 ...groups    in turn: how many items count the same, the block of what each of them counts, then for each item
+--                       the entry byte for byte (nothing where there is a head), what it becomes, and its score in the
+--                       cold set or nothing where it becomes a job; at most 500 items in all
+-- Reply  1 or 0 for each item: settled, or not there; { -1 }: the head is another by now, nothing changed
+-- Crash  before: the next run handles these again. After: all is done; repeating answers 0, or { -1 }.
 local purgatory, cold, hot, counters, groups = KEYS[1], KEYS[2], KEYS[3], KEYS, ARGV
+local head, last, first_group = tonumber(ARGV[1]), ARGV[2], 3
 local most_leaving = math.ceil(#groups / 3)
 
 -- include: wrongly_typed.fragment.lua
@@ -20,14 +25,16 @@ local most_leaving = math.ceil(#groups / 3)
 local wrong = wrongly_typed({ [cold] = 'zset', [hot] = 'list' })
 if wrong then return redis.error_reply('WRONGTYPE ' .. wrong .. ' has another type than it needs') end
 
+if head > 0 and redis.call('LINDEX', purgatory, head - 1) ~= last then return { -1 } end
+
 local settled, tickets, jobs = {}, {}, {}
-local at = 1
+local at = first_group
 while at <= #groups do
   local size, block = tonumber(groups[at]), at + 1
   local first = skip_tally(groups, block)
   local applied = 0
   for item = first, first + 3 * (size - 1), 3 do
-    local removed = leave(groups[item])
+    local removed = head > 0 and 1 or leave(groups[item])
     if removed == 1 then
       applied = applied + 1
       if groups[item + 2] == '' then
@@ -42,7 +49,7 @@ while at <= #groups do
   if applied > 0 then tally(counters, 3, groups, block, applied) end
   at = first + 3 * size
 end
-cut_left()
+if head > 0 then redis.call('LTRIM', purgatory, head, -1) else cut_left() end
 if #tickets > 0 then redis.call('ZADD', cold, unpack(tickets)) end
 if #jobs > 0 then redis.call('RPUSH', hot, unpack(jobs)) end
 return settled

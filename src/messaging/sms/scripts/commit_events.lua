@@ -12,7 +12,7 @@
 --        4 now            unix seconds
 --        5 call_id        unique to this call
 --        6 kinds          integer; how many different blocks of counts there are
---        7 ...items       the blocks, then in turn: event byte for byte, `none`, `early`, `update` or `remove`, sid,
+--        7 ...items       the blocks, then in turn, one event a message: event byte for byte, `none`, `early`, `update` or `remove`, sid,
 --                         expected version or empty when it must not be pending, due time, which block, number of field
 --                         arguments, field and value in turn, job to queue or empty
 -- Reply  per item 1 applied; 0 no longer there; -1 was broken, is cleared away; -3 changed meanwhile, the event stays
@@ -33,17 +33,18 @@ for kind = 1, kinds do
   at = skip_tally(items, at)
 end
 
-local results = {}
+-- Gathered, and written at the end together: what ends, and callbacks.
+local results, queued, ended, ended_keys = {}, {}, {}, {}
 while at <= #items do
   local raw, action, sid, expected, due = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
   local kind, size, first_field = tonumber(items[at + 5]), tonumber(items[at + 6]), at + 7
   local callback = items[first_field + size]
   local key, before = set .. ':' .. sid, healed
-  local version = pending_score(sid) and redis.call('HGET', key, version_field) or ''
+  local _, version = pending_score(sid)
   local result
   if healed > before and expected ~= '' then
     result = -1
-  elseif version ~= expected then
+  elseif (version or '') ~= expected then
     result = -3
   else
     result = leave(raw)
@@ -55,17 +56,20 @@ while at <= #items do
       redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
       redis.call('ZADD', set, 'GT', due, sid)
     elseif action == 'remove' then
-      forget(sid)
+      ended[#ended + 1], ended_keys[#ended_keys + 1] = sid, key
     end
-    if callback ~= '' then
-      redis.call('RPUSH', jobs, callback)
-    end
+    if callback ~= '' then queued[#queued + 1] = callback end
     times[kind] = times[kind] + 1
   end
   results[#results + 1] = result
   at = first_field + size + 1
 end
 cut_left()
+if #ended > 0 then
+  redis.call('DEL', unpack(ended_keys))
+  redis.call('ZREM', set, unpack(ended))
+end
+if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 5, items, blocks[kind], times[kind]) end
 end

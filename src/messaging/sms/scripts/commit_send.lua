@@ -29,13 +29,15 @@ for kind = 1, kinds do
   at = skip_tally(items, at)
 end
 
-local results = {}
+-- Gathered, and written at the end together: the sids that are known now, what begins to wait, and callbacks.
+local results, known, waiting, waiting_keys, first_fields, sizes, queued = {}, {}, {}, {}, {}, {}, {}
+local is_waiting = {}
 while at <= #items do
   local raw, outcome, sid, due = items[at], items[at + 1], items[at + 2], items[at + 3]
   local kind, size, first_field = tonumber(items[at + 4]), tonumber(items[at + 5]), at + 6
   local callback = items[first_field + size]
   local result
-  if outcome == 'pending' and redis.call('ZSCORE', pending, sid) then
+  if outcome == 'pending' and (is_waiting[sid] or redis.call('ZSCORE', pending, sid)) then
     cut_left()
     result = redis.call('LPOS', purgatory, raw) and -2 or 0
   else
@@ -43,15 +45,17 @@ while at <= #items do
   end
   if result == 1 then
     if sid ~= '' then
-      redis.call('ZADD', recent, now, sid)
+      known[#known + 1] = now
+      known[#known + 1] = sid
     end
     if outcome == 'pending' then
-      local key = pending .. ':' .. sid
-      redis.call('DEL', key)
-      redis.call('HSET', key, unpack(items, first_field, first_field + size - 1))
-      redis.call('ZADD', pending, due, sid)
+      is_waiting[sid] = true
+      waiting[#waiting + 1] = due
+      waiting[#waiting + 1] = sid
+      waiting_keys[#waiting_keys + 1] = pending .. ':' .. sid
+      first_fields[#first_fields + 1], sizes[#sizes + 1] = first_field, size
     else
-      redis.call('RPUSH', jobs, callback)
+      queued[#queued + 1] = callback
     end
     times[kind] = times[kind] + 1
   end
@@ -59,6 +63,15 @@ while at <= #items do
   at = first_field + size + 1
 end
 cut_left()
+if #known > 0 then redis.call('ZADD', recent, unpack(known)) end
+if #waiting > 0 then
+  redis.call('DEL', unpack(waiting_keys))
+  for at, key in ipairs(waiting_keys) do
+    redis.call('HSET', key, unpack(items, first_fields[at], first_fields[at] + sizes[at] - 1))
+  end
+  redis.call('ZADD', pending, unpack(waiting))
+end
+if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end

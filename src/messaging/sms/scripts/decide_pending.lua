@@ -28,9 +28,9 @@ for item = 1, count do
   local code, stored = 2, redis.call('GET', keys[3 + item])
   if not stored then
     local before = healed
-    local current = pending_score(sid) and redis.call('HGET', set .. ':' .. sid, version_field) == expected
+    local _, version = pending_score(sid)
     code = healed > before and -1 or 0
-    if current then
+    if version == expected then
       decide(keys[3 + item], decision, flag_ms)
       code = 1
       if decision == 'retry' then
