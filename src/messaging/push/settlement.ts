@@ -69,11 +69,17 @@ function groupsOf<Event extends string>(
 ): Iterable<readonly Settled<Event>[]> {
   const calendar = calendarOf(ctx);
   const groups = new Map<string, Settled<Event>[]>();
+  let [event, date, group]: [Event | undefined, number, Settled<Event>[]] = [undefined, 0, []];
   for (const item of items) {
-    const counted = `${item.event} ${calendar.dateFor(ctx.clock, item.queuedAt, stats).date}`;
-    const group = groups.get(counted);
-    if (group) group.push(item);
-    else groups.set(counted, [item]);
+    const itsDate = calendar.dateFor(ctx.clock, item.queuedAt, stats).date;
+    // Nearly always like the one before it.
+    if (item.event !== event || itsDate !== date) {
+      [event, date] = [item.event, itsDate];
+      const counted = `${event} ${date}`;
+      group = groups.get(counted) ?? [];
+      groups.set(counted, group);
+    }
+    group.push(item);
   }
   return groups.values();
 }
