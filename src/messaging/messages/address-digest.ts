@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, createSecretKey } from "node:crypto";
 import { deriveKey } from "../../infrastructure/access/service.ts";
 import type { Context } from "../../jobs/context.ts";
 
@@ -9,6 +9,6 @@ const PURPOSE = "message log: addresses";
  * part of an address here, because people who ask for help do not remember how they once wrote it.
  */
 export function digester(ctx: Pick<Context, "config">): (address: string) => string {
-  const key = deriveKey(ctx, PURPOSE);
+  const key = createSecretKey(deriveKey(ctx, PURPOSE));
   return (address) => createHmac("sha256", key).update(address.trim().toLowerCase()).digest("base64url").slice(0, 32);
 }
