@@ -173,12 +173,15 @@ function together(rounds: readonly Round[]): Round {
   };
 }
 
+/** Often enough for rounds of seconds, and seldom enough not to be noticed by what is measured. */
+const LOOK_EVERY_MS = 5;
+
 /** Looks again and again until it is so. */
 export async function until(fact: () => boolean | Promise<boolean>, what: string, seconds = 300): Promise<void> {
   const deadline = performance.now() + seconds * 1000;
   while (!(await fact())) {
     if (performance.now() > deadline) throw new Error(`${what} did not come about within ${seconds} s`);
-    await pause(2);
+    await pause(LOOK_EVERY_MS);
   }
 }
 

@@ -33,7 +33,7 @@ export async function run(args: readonly string[]): Promise<void> {
     args: [...args],
     allowPositionals: true,
     options: {
-      messages: { type: "string", default: "40000" },
+      messages: { type: "string", default: "100000" },
       rounds: { type: "string", default: "3" },
       campaign: { type: "string", default: "100000" },
     },
