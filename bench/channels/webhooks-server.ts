@@ -1,5 +1,7 @@
+import { type KeyObject, verify, X509Certificate } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { parse } from "node:querystring";
+import { promisify } from "node:util";
 import { fastify } from "fastify";
 import { domains } from "../../src/domains.ts";
 import { settings as accessSettings } from "../../src/infrastructure/access/settings.ts";
@@ -16,11 +18,14 @@ import { Locks } from "../../src/mechanisms/lock/index.ts";
 import { settings as roomSettings } from "../../src/messaging/sms/settings.ts";
 import type { Providers } from "../../src/providers/index.ts";
 import { emailSettings, smsSettings } from "../../src/providers/settings.ts";
+import { type SnsEnvelope, signedText } from "../../src/providers/sns.ts";
+import { CERTIFICATE_PATH } from "../../src/sandbox/sns-signer.ts";
 import { buildServer } from "../../src/surfaces/http/index.ts";
 
 /** What the measuring process tells the one that serves. */
 export interface ServerPlan {
-  readonly side: "ours" | "bare";
+  /** Checking: the bare route, which checks signatures of SNS too, and nothing else. */
+  readonly side: "ours" | "bare" | "checking";
   readonly socketPath: string;
   readonly authToken: string;
   readonly publicUrl: string;
@@ -73,26 +78,48 @@ async function ours(plan: ServerPlan) {
   return buildServer(ctx, rooms);
 }
 
-/** What a team would write first: a route, a parser of its body, an answer. No log, no hooks, no checks, nothing kept. */
-function bare() {
+/** What a team would write first: a route, a parser of its body, an answer. No log, no hooks, nothing kept, no checks but this. */
+function bare(isGenuine?: (envelope: SnsEnvelope) => Promise<boolean>) {
   const app = fastify({ bodyLimit: 1_048_576 });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
     done(null, parse(body as string)),
   );
   app.addContentTypeParser("text/plain", { parseAs: "string" }, (_request, body, done) => {
-    const { Message, ...envelope } = JSON.parse(body as string) as { Message: string };
-    done(null, { ...envelope, Message: JSON.parse(Message) });
+    const envelope = JSON.parse(body as string) as SnsEnvelope;
+    done(null, { envelope, message: JSON.parse(envelope.Message) });
   });
-  for (const path of ["/api/1/sms/webhook", "/api/1/emails/sns-mail"])
-    app.post(path, (_request, reply) => void reply.code(200).send());
+  app.post("/api/1/sms/webhook", (_request, reply) => void reply.code(200).send());
+  if (!isGenuine) app.post("/api/1/emails/sns-mail", (_request, reply) => void reply.code(200).send());
+  else
+    app.post<{ Body: { envelope: SnsEnvelope } }>("/api/1/emails/sns-mail", async ({ body }, reply) => {
+      reply.code((await isGenuine(body.envelope)) ? 200 : 403).send();
+      return reply;
+    });
   return app;
+}
+
+/** Off the thread that serves, as ours. */
+async function checkerOf({ snsUrl }: ServerPlan) {
+  const certificate = await (await fetch(`${snsUrl}${CERTIFICATE_PATH}`)).text();
+  const { publicKey } = new X509Certificate(certificate);
+  const verifying = promisify(verify) as (
+    algorithm: string,
+    text: Buffer,
+    key: KeyObject,
+    signature: Buffer,
+  ) => Promise<boolean>;
+  return (envelope: SnsEnvelope) =>
+    verifying("RSA-SHA256", Buffer.from(signedText(envelope)), publicKey, Buffer.from(envelope.Signature, "base64"));
 }
 
 process.on("message", async (message: ServerPlan | "cpu" | "stop") => {
   if (message === "cpu") return void process.send!({ cpu: process.cpuUsage() });
   if (message === "stop") return process.exit(0);
-  const app = message.side === "ours" ? await ours(message) : bare();
+  const app =
+    message.side === "ours"
+      ? await ours(message)
+      : bare(message.side === "checking" ? await checkerOf(message) : undefined);
   await app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = app.server.address() as AddressInfo;
   process.send!({ port });

@@ -12,7 +12,11 @@ import type { ServerPlan } from "./webhooks-server.ts";
 const AUTH_TOKEN = "0123456789abcdef0123456789abcdef";
 const PUBLIC_URL = "https://app.example.com";
 const TOPIC = "arn:aws:sns:us-east-1:000000000000:mail";
-const BARE = "a bare Fastify route with a body parser";
+const PEERS = {
+  bare: "a bare Fastify route with a body parser",
+  checking: "a bare Fastify route with a body parser that checks the signature",
+} as const;
+type Peer = keyof typeof PEERS;
 /** Connections of the load, kept open, with one request under way on each: providers do not pipeline. */
 const CONNECTIONS = 128;
 const UNDER_WAY = 1;
@@ -25,6 +29,7 @@ const WARM_UP = 2;
 interface Kind {
   readonly name: string;
   readonly requests: readonly Buffer[];
+  readonly peers: readonly Peer[];
 }
 
 /**
@@ -39,37 +44,42 @@ export async function measureWebhooks({ rounds }: { readonly rounds: number }): 
   const snsUrl = `http://127.0.0.1:${(certificates.address() as AddressInfo).port}`;
   const { socketPath } = redis;
   const plan = { socketPath, authToken: AUTH_TOKEN, publicUrl: PUBLIC_URL, topicArn: TOPIC, snsUrl };
-  const [ours, bare] = [await startServer({ ...plan, side: "ours" }), await startServer({ ...plan, side: "bare" })];
+  const served = {
+    ours: await startServer({ ...plan, side: "ours" }),
+    bare: await startServer({ ...plan, side: "bare" }),
+    checking: await startServer({ ...plan, side: "checking" }),
+  };
   const { commands } = await redis.connect();
   try {
     const rows: Row[] = [];
     for (const kind of [twilioRequests(), await snsRequests(snsUrl)]) {
-      const results: Record<"ours" | "bare", { rate: number; cpu: number }[]> = { ours: [], bare: [] };
+      const results: Record<keyof typeof served, { rate: number; cpu: number }[]> = {
+        ours: [],
+        bare: [],
+        checking: [],
+      };
+      const sides = ["ours" as const, ...kind.peers];
       for (let round = 0; round < WARM_UP + rounds; round++) {
-        const sides = [
-          async () => void results.ours.push(await loadedBy(kind, ours)),
-          async () => void results.bare.push(await loadedBy(kind, bare)),
-        ];
-        if (round % 2 === 1) sides.reverse();
-        for (const side of sides) {
+        for (const side of round % 2 === 1 ? sides.toReversed() : sides) {
           await commands.flushall();
-          await side();
+          results[side].push(await loadedBy(kind, served[side]));
         }
       }
-      const [mine, theirs] = [results.ours.slice(WARM_UP), results.bare.slice(WARM_UP)];
-      const row = (metric: string, unit: string, field: "rate" | "cpu"): Row => {
-        const [a, b] = [mine.map((one) => one[field]), theirs.map((one) => one[field])];
-        const [ourMedian, peer] = [median(a), median(b)];
-        const ratio = field === "rate" ? ourMedian / peer : peer / ourMedian;
-        return { metric, unit, ours: ourMedian, peer, peerName: BARE, ratio, rounds: { ours: a, peer: b } };
+      const row = (peer: Peer, metric: string, unit: string, field: "rate" | "cpu"): Row => {
+        const of = (side: keyof typeof served) => results[side].slice(WARM_UP).map((one) => one[field]);
+        const [mine, theirs] = [median(of("ours")), median(of(peer))];
+        const ratio = field === "rate" ? mine / theirs : theirs / mine;
+        const both = { ours: of("ours"), peer: of(peer) };
+        return { metric, unit, ours: mine, peer: theirs, peerName: PEERS[peer], ratio, rounds: both };
       };
-      rows.push(row(`${kind.name}: requests`, "requests/s", "rate"));
-      rows.push(row(`${kind.name}: processor time of the server`, "µs/request", "cpu"));
+      for (const peer of kind.peers) {
+        rows.push(row(peer, `${kind.name}: requests`, "requests/s", "rate"));
+        rows.push(row(peer, `${kind.name}: processor time of the server`, "µs/request", "cpu"));
+      }
     }
     return rows;
   } finally {
-    ours.child.send("stop");
-    bare.child.send("stop");
+    for (const { child } of Object.values(served)) child.send("stop");
     certificates.close();
     await redis.close();
   }
@@ -181,7 +191,7 @@ function twilioRequests(): Kind {
     };
     return requestOf(path, headers, new URLSearchParams(fields).toString());
   });
-  return { name: "status webhook of Twilio", requests };
+  return { name: "status webhook of Twilio", requests, peers: ["bare"] };
 }
 
 /** Notifications about deliveries as SNS sends them. */
@@ -224,5 +234,5 @@ async function snsRequests(snsUrl: string): Promise<Kind> {
     };
     requests.push(requestOf("/api/1/emails/sns-mail", headers, body));
   }
-  return { name: "notification of SNS", requests };
+  return { name: "notification of SNS", requests, peers: ["bare", "checking"] };
 }
