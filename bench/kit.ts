@@ -204,12 +204,6 @@ export function peerVersion(packageName: string): string {
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }
 
-/** What the `carillon` command has Node run with. */
-export function commandFlags(): readonly string[] {
-  const [first = ""] = readFileSync(join(repository(), "bin", "carillon.js"), "utf8").split("\n");
-  return first.split(" ").filter((word) => word.startsWith("--"));
-}
-
 /** The repository's folder, wherever the compiled benchmark stands inside it. */
 export function repository(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); folder !== dirname(folder); folder = dirname(folder))

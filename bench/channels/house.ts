@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Context, jobKeys } from "../../src/jobs/index.ts";
 import { sharedPgliteUrl, sharePglite } from "../../src/kernel/sql/shared-pglite.ts";
 import { BUSY_ENGINE, type Engine, furnish, openEngine } from "../furnish.ts";
-import { commandFlags, temporaryRedis } from "../kit.ts";
+import { temporaryRedis } from "../kit.ts";
 import type { Order, Round, Told, WorkerKind } from "./worker.ts";
 
 /**
@@ -123,10 +123,7 @@ class Hand {
   #closing = false;
 
   constructor(onOther: (to: string) => void) {
-    this.#child = fork(new URL("./worker.js", import.meta.url), {
-      execArgv: process.env.WARGS ? process.env.WARGS.split(" ") : [...commandFlags()],
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    });
+    this.#child = fork(new URL("./worker.js", import.meta.url), { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const end = () => void this.#child.kill("SIGKILL");
     process.once("exit", end);
     this.#child.once("exit", (code) => {

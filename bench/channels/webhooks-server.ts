@@ -78,7 +78,7 @@ async function ours(plan: ServerPlan) {
   return buildServer(ctx, rooms);
 }
 
-/** What a team would write first: a route, a parser of its body, an answer. No log, no hooks, nothing kept, no checks but this. */
+/** What a team would write first: a route, a parser of its body, an answer. No log, no hooks, nothing kept; checked is at most what SNS signed. */
 function bare(isGenuine?: (envelope: SnsEnvelope) => Promise<boolean>) {
   const app = fastify({ bodyLimit: 1_048_576 });
   app.removeAllContentTypeParsers();

@@ -86,11 +86,12 @@ export type Told =
 const SCHEDULED = new Set(["users", "operations", "contacts", "push", "sms", "email_templates", "email", "messages"]);
 const TELL_EVERY_MS = 20;
 
+const NEWLINE = 10;
+
 /**
  * The stories that callbacks were called with, kept outside of the collected heap: tens of thousands of texts that live on
  * would have the measured process collect garbage for its observer.
  */
-const NEWLINE = 10;
 class Heard {
   #bytes = Buffer.allocUnsafe(2 ** 20);
   #used = 0;

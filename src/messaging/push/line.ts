@@ -91,7 +91,8 @@ export async function runLine<T, Answer, Event extends string>(
               leaving.push(item);
             }
           }
-          const place = { purgatory: queue.purgatory, lastOfHead: standing.lastOfHead(leaving)?.raw };
+          const lastOfHead = standing.lastOfHead(leaving)?.raw;
+          const place = { purgatory: queue.purgatory, fence: lock.fence, lastOfHead };
           await settleAll(ctx, place, plan.stats, settled);
           standing.leave(leaving);
         },

@@ -99,6 +99,45 @@ test("two processes that hold the same batch settle each notification once", asy
   expect(await house.violations()).toEqual([]);
 });
 
+test("a head that others have settled meanwhile is not cut off once more, whoever holds the lock", async () => {
+  const { commands } = house.redis;
+  const uids = await house.queue(300, noted);
+  const process = house.another({ config: [[settings.window, 300]] as never });
+  const { push } = process.ctx.providers;
+  const real = push.send.bind(push);
+  let requests = 0;
+  push.send = async (messages) => {
+    const tickets = await real(messages);
+    if (++requests === 1) await commands.lpop(raw(keys.sendPurgatory()), 100);
+    return tickets;
+  };
+  await house.run("send", process);
+  const tickets = await commands.zrange(raw(keys.cold()), 0, "-1");
+  expect(tickets.map((ticket) => JSON.parse(ticket).uid).sort()).toEqual(uids.slice(100).sort());
+  expect(await house.length(keys.sendPurgatory())).toBe(0);
+});
+
+test("a head is cut off by its number only under the lock, since others may have filled the purgatory again", async () => {
+  const { commands } = house.redis;
+  await house.queue(100, noted);
+  const process = house.another();
+  const { push } = process.ctx.providers;
+  const real = push.send.bind(push);
+  push.send = async (messages) => {
+    const tickets = await real(messages);
+    // The next holder settled all but the last, and claimed as many others: that one stands where it stood.
+    await loseLock(keys.sendLock());
+    const purgatory = raw(keys.sendPurgatory());
+    const last = (await commands.lrange(purgatory, -1, -1))[0]!;
+    await commands.del(purgatory);
+    await commands.rpush(purgatory, ...Array.from({ length: 99 }, (_, at) => `other ${at}`), last);
+    return tickets;
+  };
+  await house.run("send", process);
+  expect(await house.length(keys.cold())).toBe(1);
+  expect(await house.length(keys.sendPurgatory())).toBe(99);
+});
+
 test("a walk from cold to hot whose lock is lost moves nothing more", async () => {
   const now = house.clock.now();
   const members = Array.from({ length: 1200 }, (_, at) => [now - 2000 + at / 1000, JSON.stringify({ uid: `t${at}` })]);

@@ -159,7 +159,7 @@ test("the walk through the cold set moves exactly what has rested, whatever scor
       uid: `t${index}`,
       ...(index % 3 === 1 ? {} : { attempt_initially_queued_at: score }),
       initially_queued_at: score,
-      retry: 0,
+      retry: index % 2,
       last_queued_at: rested ? score : now,
       push_ticket: {},
     }),
@@ -169,8 +169,10 @@ test("the walk through the cold set moves exactly what has rested, whatever scor
       fc.array(fc.tuple(fc.integer({ min: 901, max: 905 }), fc.boolean()), { maxLength: 30 }),
       async (tickets) => {
         await house.redis.commands.del(raw(keys.cold()), raw(keys.hot()));
-        // Many more than one stretch looks at, most of them resting anew with an old score.
-        const crowd = Array.from({ length: 1100 }, (_, index) => ticket(1000 + index, now - 904, index % 100 === 0));
+        // Many more than one stretch looks at: first those that have rested, then most of them resting anew with an old score.
+        const first = Array.from({ length: 600 }, (_, index) => ticket(5000 + index, now - 910, true));
+        const later = Array.from({ length: 1100 }, (_, index) => ticket(1000 + index, now - 904, index % 100 === 0));
+        const crowd = [...first, ...later];
         const all = [...tickets.map(([age, rested], index) => ticket(index, now - age, rested)), ...crowd];
         await house.redis.commands.zadd(raw(keys.cold()), ...all.flatMap(({ score, member }) => [score, member]));
         await house.run("ticket_hot_to_cold");
@@ -186,14 +188,19 @@ test("the walk through the cold set moves exactly what has rested, whatever scor
 
 test("the rest of a ticket that others wrote is read from the ticket itself, not from what looks like one inside it", async () => {
   const now = house.clock.now();
-  const lookalike = { retry: 0, last_queued_at: now - 5_000 };
-  const ticket = { success_job: { name: "x", kwargs: lookalike }, aud: "check", uid: "t", last_queued_at: now };
-  await house.redis.commands.zadd(raw(keys.cold()), now - 5_000, JSON.stringify(ticket));
+  const job = { name: "x", kwargs: { retry: 0, last_queued_at: now - 5_000 } };
+  const tickets = [
+    { success_job: job, aud: "check", uid: "t", retry: 0, last_queued_at: now },
+    { aud: "check", uid: "t", success_job: job, retry: 0, last_queued_at: now },
+    { aud: "check", uid: "t", retry: 1, last_queued_at: now, success_job: job },
+  ];
+  const members = tickets.flatMap((ticket) => [now - 5_000, JSON.stringify(ticket)]);
+  await house.redis.commands.zadd(raw(keys.cold()), ...members);
   await house.run("ticket_hot_to_cold");
-  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([1, 0]);
+  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([3, 0]);
   await house.clock.advance(900);
   await house.run("ticket_hot_to_cold");
-  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([0, 1]);
+  expect([await house.length(keys.cold()), await house.length(keys.hot())]).toEqual([0, 3]);
 });
 
 test("what is no ticket leaves the cold set with the others and is set aside by whoever reads it", async () => {

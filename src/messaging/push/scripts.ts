@@ -23,8 +23,8 @@ export const enqueue = defineScript({
 export const settle = defineScript({
   name: "push.settle",
   file: file("settle"),
-  keys: ["purgatory", "cold", "hot", "...counters"],
-  args: ["head", "last", "...groups"],
+  keys: ["purgatory", "cold", "hot", "lock", "...counters"],
+  args: ["lock_id", "head", "last", "...groups"],
   idempotent: true,
   reply: (flags: number[]) => (flags[0] === -1 ? ("another head" as const) : flags.map((flag) => flag === 1)),
 });

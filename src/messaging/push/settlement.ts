@@ -3,6 +3,7 @@ import { jobKeys } from "../../jobs/keys.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import type { ScriptArgument } from "../../kernel/redis/index.ts";
 import { calendarOf, type DailyStats, Tally } from "../../mechanisms/dated-counters/index.ts";
+import type { Fence } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { keys } from "./keys.ts";
 import { settle } from "./scripts.ts";
@@ -22,7 +23,8 @@ export interface Settled<Event extends string> {
 /** Where the entries to settle are. */
 export interface Place {
   readonly purgatory: KeyName<"list">;
-  /** If they are exactly those at its head, as far as is known: the last of them. */
+  readonly fence: Fence;
+  /** If they are exactly those at its head, as far as whoever holds the lock knows: the last of them. */
   readonly lastOfHead: Buffer | undefined;
 }
 
@@ -37,7 +39,7 @@ export async function settleAll<Event extends string>(
   items: readonly Settled<Event>[],
 ): Promise<void> {
   if (items.length === 0) return;
-  const { purgatory, lastOfHead } = place;
+  const { purgatory, fence, lastOfHead } = place;
   const tally = new Tally(ctx);
   const family = stats as unknown as DailyStats<Readonly<Record<string, Record<never, never>>>>;
   const args: ScriptArgument[] = [];
@@ -53,8 +55,8 @@ export async function settleAll<Event extends string>(
   }
   const settled = await ctx.redis.run(
     settle,
-    [purgatory, keys.cold(), jobKeys.hot(), ...tally.keys],
-    [lastOfHead ? items.length : 0, lastOfHead ?? "", ...args],
+    [purgatory, keys.cold(), jobKeys.hot(), fence.key, ...tally.keys],
+    [fence.lockId, lastOfHead ? items.length : 0, lastOfHead ?? "", ...args],
   );
   if (settled === "another head") return settleAll(ctx, { ...place, lastOfHead: undefined }, stats, items);
   const notes = groups.flat().flatMap(({ note }, at) => (settled[at] ? [{ channel: "push" as const, ...note }] : []));

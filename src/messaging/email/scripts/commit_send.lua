@@ -69,10 +69,10 @@ while at <= #items do
   if result == 1 then times[kind] = times[kind] + 1 end
   results[#results + 1] = result
 end
-cut_left()
 if #waiting > 0 then redis.call('ZADD', pending, unpack(waiting)) end
 if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
 if #heard > 0 then redis.call('RPUSH', event, unpack(heard)) end
+cut_left()
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end

@@ -12,9 +12,9 @@
 --        4 now            unix seconds
 --        5 call_id        unique to this call
 --        6 kinds          integer; how many different blocks of counts there are
---        7 ...items       the blocks, then in turn, one event a message: event byte for byte, `none`, `early`, `update` or `remove`, sid,
---                         expected version or empty when it must not be pending, due time, which block, number of field
---                         arguments, field and value in turn, job to queue or empty
+--        7 ...items       the blocks, then in turn, at most one event a message: event byte for byte, `none`, `early`,
+--                         `update` or `remove`, sid, expected version or empty when it must not be pending, due time,
+--                         which block, number of field arguments, field and value in turn, job to queue or empty
 -- Reply  per item 1 applied; 0 no longer there; -1 was broken, is cleared away; -3 changed meanwhile, the event stays
 -- Crash  before: the next run finds the event in the purgatory. After: it is worked in.
 local set, quarantine, purgatory, early, jobs, counters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -64,12 +64,12 @@ while at <= #items do
   results[#results + 1] = result
   at = first_field + size + 1
 end
-cut_left()
 if #ended > 0 then
   redis.call('DEL', unpack(ended_keys))
   redis.call('ZREM', set, unpack(ended))
 end
 if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
+cut_left()
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 5, items, blocks[kind], times[kind]) end
 end

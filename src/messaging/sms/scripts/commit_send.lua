@@ -62,7 +62,6 @@ while at <= #items do
   results[#results + 1] = result
   at = first_field + size + 1
 end
-cut_left()
 if #known > 0 then redis.call('ZADD', recent, unpack(known)) end
 if #waiting > 0 then
   redis.call('DEL', unpack(waiting_keys))
@@ -72,6 +71,7 @@ if #waiting > 0 then
   redis.call('ZADD', pending, unpack(waiting))
 end
 if #queued > 0 then redis.call('RPUSH', jobs, unpack(queued)) end
+cut_left()
 for kind = 1, kinds do
   if times[kind] > 0 then tally(counters, 4, items, blocks[kind], times[kind]) end
 end
