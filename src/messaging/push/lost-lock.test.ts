@@ -102,7 +102,7 @@ test("two processes that hold the same batch settle each notification once", asy
 test("a head that others have settled meanwhile is not cut off once more, whoever holds the lock", async () => {
   const { commands } = house.redis;
   const uids = await house.queue(300, noted);
-  const process = house.another({ config: [[settings.window, 300]] as never });
+  const process = house.another({ config: [[settings.window, 100]] as never });
   const { push } = process.ctx.providers;
   const real = push.send.bind(push);
   let requests = 0;

@@ -18,15 +18,15 @@ local score, skip = ARGV[5], tonumber(ARGV[6])
 -- include: ../../../mechanisms/lock/scripts/fence.lua
 
 -- A ticket that we wrote begins like this, and reading on would cost more than all the rest of the walk. Nearly all rest for
--- the first time, and are known by two plain texts before anything nested, which are found sooner than a pattern.
-local HEAD, FIRST_REST = '{"aud":"check","uid":"', '"retry":0,"last_queued_at":'
+-- the first time, and say so by a plain text before anything nested, which is found sooner than a pattern.
+local FIRST_REST = '"retry":0,"last_queued_at":'
 local OURS = '^{"aud":"check","uid":"[%w_-]+","attempt_initially_queued_at":[%d.]+,"initially_queued_at":[%d.]+,'
   .. '"retry":%d+,"last_queued_at":([%d.]+),'
 
 local function time_of(member)
   local _, before = string.find(member, FIRST_REST, 1, true)
   local nested = before and string.find(member, '{', 2, true)
-  if before and (not nested or nested > before) and string.find(member, HEAD, 1, true) == 1 then
+  if before and (not nested or nested > before) then
     return tonumber(string.match(member, '^[%d.]+', before + 1))
   end
   local queued_at = string.match(member, OURS)
