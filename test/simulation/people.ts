@@ -48,6 +48,7 @@ export interface Person {
 export interface Click {
   readonly code: string;
   readonly uid: string;
+  readonly at: number;
   /** Not the second of two in a moment. */
   readonly counts: boolean;
   login: boolean;
@@ -205,7 +206,7 @@ export class Population {
       this.missed += 1;
       return;
     }
-    const click = { code, uid: clickUid, counts: now - (this.#lastUse.get(code) ?? 0) > 60, login: false };
+    const click = { code, uid: clickUid, at: now, counts: now - (this.#lastUse.get(code) ?? 0) > 60, login: false };
     this.#lastUse.set(code, now);
     this.clicks.push(click);
     if (signedIn !== undefined || !weather.strikes(0.4)) return;

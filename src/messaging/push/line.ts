@@ -59,13 +59,17 @@ export async function runLine<T, Answer, Event extends string>(
       const items = await queue.read(ctx, 0, size);
       const standing = new Standing(items);
       taken += size;
-      const { unsent } = await sendThroughWindow<Entry<T>, Answer>(ctx, {
+      const { unsent } = await sendThroughWindow<Entry<T>, Handled<Event>>(ctx, {
         items,
         window: ctx.config.get(settings.window),
         groupSize: plan.groupSize,
         perSecond: plan.pace,
         stop: () => refused || ctx.shuttingDown() || ctx.budget.exhausted(),
-        send: (group) => plan.ask(group),
+        // What follows from an answer is worked out as it comes, while those before it are still being settled.
+        send: async (group) => {
+          const answers = await plan.ask(group);
+          return answers.map((answer, at) => plan.handle(group[at]!, answer));
+        },
         refill: {
           below: MOST_HELD / 2,
           async fetch() {
@@ -81,8 +85,7 @@ export async function runLine<T, Answer, Event extends string>(
         async settle(pairs) {
           const settled: Settled<Event>[] = [];
           const leaving: Entry<T>[] = [];
-          for (const { item, answer } of pairs) {
-            const handled = plan.handle(item, answer);
+          for (const { item, answer: handled } of pairs)
             if (handled === "refused") refused = true;
             else {
               asked += 1;
@@ -90,7 +93,6 @@ export async function runLine<T, Answer, Event extends string>(
               settled.push(handled.settled);
               leaving.push(item);
             }
-          }
           const lastOfHead = standing.lastOfHead(leaving)?.raw;
           const place = { purgatory: queue.purgatory, fence: lock.fence, lastOfHead };
           await settleAll(ctx, place, plan.stats, settled);
