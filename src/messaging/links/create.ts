@@ -41,7 +41,6 @@ function makerOf(ctx: CreateContext): CodeMaker {
 interface Attempt {
   readonly link: Link;
   readonly style: CodeStyle;
-  counted: boolean;
   code: string;
 }
 
@@ -63,7 +62,7 @@ export async function createLinks(ctx: CreateContext, links: readonly NewLink[])
     };
     checkTarget(target);
     const link = { uid: newUid("utl"), code: "", touch_uid: touchUid, ...target, created_at: now };
-    return { link, style, counted: false, code: "" };
+    return { link, style, code: "" };
   });
   for (let waiting: readonly Attempt[] = attempts; waiting.length > 0; ) {
     const refused: Attempt[] = [];
@@ -95,16 +94,14 @@ async function place(ctx: CreateContext, attempts: readonly Attempt[]): Promise<
     [keys.buffer(), linkStats.earliest(), ...days.keys],
     [
       ...days.args,
-      ...attempts.flatMap(({ link, code, counted }) => [
+      ...attempts.flatMap(({ link, code }) => [
         code,
         String(link.created_at),
-        counted ? 0 : 1,
         ...linkHash.encode({ ...link, code } as never),
       ]),
     ],
   );
   const placed = attempts.filter((_, at) => made[at]);
-  for (const attempt of placed) attempt.counted = true;
   const short = placed.filter(({ style }) => style === "short");
   const owned = await ownedCodes(
     ctx,
@@ -114,8 +111,8 @@ async function place(ctx: CreateContext, attempts: readonly Attempt[]): Promise<
   if (taken.length > 0)
     await ctx.redis.run(
       release,
-      [keys.buffer()],
-      taken.flatMap(({ code, link }) => [code, link.uid]),
+      [keys.buffer(), linkStats.earliest(), ...days.keys],
+      [...days.args, ...taken.flatMap(({ code, link }) => [code, link.uid, String(link.created_at)])],
     );
   const refused = new Set([...attempts.filter((_, at) => !made[at]), ...taken]);
   for (const attempt of attempts) if (attempt.style === "short") maker.note(refused.has(attempt));

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
+import { CodeMaker } from "./codes.ts";
 import { abandonLinks, queuePersist } from "./fate.ts";
 import { delayedClickPersist, leakedLinkDetection, persistLink } from "./jobs.ts";
 import { keys } from "./keys.ts";
@@ -102,6 +104,35 @@ test("short codes that are taken in SQL or in the buffer are not given out again
   expect(new Set(many.map((link) => link.code)).size).toBe(300);
   expect((await house.statistics()).events.created).toBe(301);
   await house.audit();
+});
+
+test("a process that dies while it looks for a free code leaves as many links counted as there are", async () => {
+  let taken = "";
+  const offers = vi.spyOn(CodeMaker.prototype, "next");
+  const deaths = await dieAtEveryCommand(house.base.server, {
+    prepare: async () => {
+      await house.clear("user_touches");
+      await house.person("ada");
+      offers.mockReset();
+      const { code, touchUid } = await house.link();
+      taken = code;
+      await house.arrive(touchUid);
+      await queuePersist(house.ctx, [code]);
+      await house.base.clock.advance(1_800);
+      await house.run(persistLink);
+      offers.mockReturnValueOnce(taken);
+    },
+    life: async (redis) => {
+      const wish = { touchUid: "crl_tch_next", page: { identifier: "home" }, codeStyle: "short" as const };
+      await createLinks(house.process({ redis }), [wish]);
+    },
+    afterlife: async () => {
+      const waiting = await house.ctx.redis.commands.zcard(keys.buffer());
+      expect((await house.statistics()).events.created).toBe(1 + waiting);
+    },
+  });
+  offers.mockRestore();
+  expect(deaths).toBeGreaterThan(4);
 });
 
 test("a page or preview that nobody declared is refused before anything is made", async () => {

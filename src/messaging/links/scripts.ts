@@ -16,7 +16,7 @@ export const create = defineScript({
 export const release = defineScript({
   name: "touch_links.release",
   file: file("release"),
-  keys: ["buffer"],
+  keys: ["buffer", "earliest", "...days"],
   args: ["...items"],
   idempotent: true,
   reply: flags,
