@@ -24,7 +24,7 @@ const NOTES = [
   "Workers are processes of their own, one or two of them on the machine's two cores, beside Redis and, where one is installed, Postgres. Providers answer at once inside them, windows are 450 mails, 500 texts and 600 notifications, paces are off. The queue is filled first; the time runs from the workers' beginning to the last callback. Each round proves that every message was sent once and called back once.",
   "Redis calls are counted where the workers send them; the server must not have run more scripts than that. Its other counts include commands inside scripts.",
   "Receipts of texts and mails are put on their lists 100 ms after the message, as the webhooks do it.",
-  "The peer renders with our templates and sends through the same transport, which reports nothing later, one process on each side, 40,000 mails a round; the time ends when the provider has the last mail. It has no callbacks, which our side works in meanwhile.",
+  "The peer renders with our templates and sends through the same transport, which reports nothing later, one process on each side, 20,000 mails a round; the time ends when the provider has the last mail. It has no callbacks, which our side works in meanwhile.",
   "Where a row has no peer, the limit is the goal: rates are to reach it, times and calls to stay below.",
 ];
 

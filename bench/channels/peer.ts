@@ -13,7 +13,7 @@ export const PEER = "BullMQ 6, a nodemailer job for each mail";
 const CONCURRENCY = 50;
 
 /** Enough to tell both rates, and few enough for the slower side. */
-const MOST_MAILS = 40_000;
+const MOST_MAILS = 20_000;
 
 /**
  * What a team builds by hand: a queue with a job for each mail, whose worker renders it and gives it to nodemailer. It
