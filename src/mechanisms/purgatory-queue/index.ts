@@ -12,4 +12,4 @@ export {
   quarantineFrom,
 } from "./queue.ts";
 export { ack, type Claim, push, type Remaining } from "./scripts.ts";
-export { Standing } from "./standing.ts";
+export { type Head, Standing } from "./standing.ts";

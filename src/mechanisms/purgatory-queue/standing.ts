@@ -1,3 +1,12 @@
+import type { Fence } from "../lock/index.ts";
+
+/** Items that are exactly those at the head of a purgatory, as far as whoever holds its lock knows. */
+export interface Head {
+  readonly fence: Fence;
+  /** The last of them, byte for byte: while it stands where it should, so do all before it. */
+  readonly last: Buffer;
+}
+
 /**
  * What stands in a purgatory, and in which order, as its one worker believes: others change it only when the lock was
  * lost. Items that stand at its head can be cut off by their number, which costs a fraction of naming each of them.
@@ -7,6 +16,10 @@ export class Standing<Item> {
 
   constructor(items: readonly Item[]) {
     this.#items = [...items];
+  }
+
+  get items(): readonly Item[] {
+    return this.#items;
   }
 
   /** These were claimed and stand at the end now. */

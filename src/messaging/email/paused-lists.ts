@@ -22,19 +22,19 @@ export async function areListsPaused(ctx: Pick<Context, "redis" | "log">): Promi
   }
 }
 
-/** Sets the mails of lists among these aside, and answers the others. */
+/** Sets the mails of lists among these aside; the others may go. */
 export async function withoutLists(
   ctx: Pick<Context, "redis">,
   fence: Fence,
   entries: readonly Entry<Attempt>[],
-): Promise<readonly Entry<Attempt>[]> {
+): Promise<{ readonly going: readonly Entry<Attempt>[]; readonly aside: readonly Entry<Attempt>[] }> {
   const aside = entries.filter(({ value }) => isOfList(value));
-  if (aside.length === 0) return entries;
+  if (aside.length === 0) return { going: entries, aside };
   const raws = aside.map(({ raw }) => raw);
   unlessFenced(
     await ctx.redis.run(setAside, [keys.sendPurgatory(), keys.paused(), fence.key], [fence.lockId, ...raws]),
   );
-  return entries.filter(({ value }) => !isOfList(value));
+  return { going: entries.filter(({ value }) => !isOfList(value)), aside };
 }
 
 /** Brings everything back that is set aside, unless lists are paused. May be repeated by anybody at any time. */

@@ -20,10 +20,10 @@ export const enqueue = defineScript({
 export const commitSend = defineScript({
   name: "email.commit_send",
   file: file("commit_send"),
-  keys: ["purgatory", "pending", "event", "jobs", "...counters"],
-  args: ["kinds", "size", "...items"],
+  keys: ["purgatory", "pending", "event", "jobs", "lock", "...counters"],
+  args: ["lock_id", "head", "last", "kinds", "size", "...items"],
   idempotent: false,
-  reply: codes,
+  reply: (raw: number[]) => (raw[0] === -1 ? ("another head" as const) : raw),
 });
 
 /** Idempotent: what a first call returned, a repeat no longer finds in the purgatory. */

@@ -1,7 +1,13 @@
 import type { JobContext } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
 import { type Fenced, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
-import { type Claim, type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
+import {
+  type Claim,
+  type Entry,
+  runBatches,
+  Standing,
+  type StopReason,
+} from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, type Refill, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
@@ -32,8 +38,8 @@ type Suppressed = SuppressedAmong["emails"] extends ReadonlyMap<string, infer He
 
 /** Mails on their way through the window. */
 interface Passage {
-  /** Those that this run holds and has not settled, in order. */
-  readonly held: Set<Entry<Attempt>>;
+  /** Those that this run holds and has not settled. */
+  readonly standing: Standing<Entry<Attempt>>;
   readonly suppressed: Suppressed;
 }
 
@@ -110,12 +116,14 @@ class SendRun {
   async handle(batch: Claim): Promise<StopReason | undefined> {
     const ctx = this.#ctx;
     const entries = await lanes[this.#lane].read(ctx, 0, batch.size);
+    const passage: Passage = { standing: new Standing(entries), suppressed: new Map() };
     const mixed = batch.recovered ? entries.toSorted((one, other) => rankOf(one) - rankOf(other)) : entries;
-    const left = await this.#send(await this.#withoutPaused(mixed));
+    await this.#send(await this.#withoutPaused(mixed, passage), passage);
     if (this.#watchFailed) throw this.#watchFailed.error;
     if (this.#lock.signal.aborted) throw lockErrors.lock_lost();
     // Only now: requests that were under way had to end with the client that they began with.
     if (this.#ended === "credentials") await ctx.providers.email.reset();
+    const left = passage.standing.items;
     if (left.length > 0) {
       this.#ended ??= ctx.shuttingDown() ? "signal" : "time_exhausted";
       await unreserveMails(ctx, this.#lock.fence, left);
@@ -123,32 +131,29 @@ class SendRun {
     return this.#ended;
   }
 
-  /** Sends these, others of their lane that follow, and urgent ones that come meanwhile. Answers with what was not sent. */
-  async #send(entries: readonly Entry<Attempt>[]): Promise<readonly Entry<Attempt>[]> {
-    const passage: Passage = { held: new Set(), suppressed: new Map() };
-    if (await this.#take(entries, passage)) {
-      const over = new AbortController();
-      const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, passage);
-      try {
-        const below = Math.floor(this.#mostOrdinary / 2);
-        const refill = watching && { below, fetch: () => this.#following(passage) };
-        await this.#pass(entries, passage, refill);
-      } finally {
-        over.abort();
-        await watching;
-      }
-      // Those that came at the very end, and no others: nobody looks at the urgent lane any more.
-      if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), passage);
+  /** Sends these, others of their lane that follow, and urgent ones that come meanwhile. */
+  async #send(entries: readonly Entry<Attempt>[], passage: Passage): Promise<void> {
+    if (!(await this.#mayTake(entries, passage))) return;
+    const over = new AbortController();
+    const watching = this.#lane === "urgent" ? undefined : this.#watch(over.signal, passage);
+    try {
+      // A third is settled and a third is fetched while a third is with the provider.
+      const below = Math.floor((this.#mostOrdinary * 2) / 3);
+      const refill = watching && { below, fetch: () => this.#following(passage) };
+      await this.#pass(entries, passage, refill);
+    } finally {
+      over.abort();
+      await watching;
     }
-    return [...passage.held];
+    // Those that came at the very end, and no others: nobody looks at the urgent lane any more.
+    if (this.#hurried.length > 0) await this.#pass(this.#hurried.splice(0), passage);
   }
 
   /**
-   * Takes mails into the passage. Who is suppressed is asked at the last moment, so that whoever left is heard for queued
-   * mails too; without an answer nothing is sent.
+   * Who is suppressed is asked at the last moment, so that whoever left is heard for queued mails too; without an answer
+   * nothing is sent.
    */
-  async #take(entries: readonly Entry<Attempt>[], { held, suppressed }: Passage): Promise<boolean> {
-    for (const entry of entries) held.add(entry);
+  async #mayTake(entries: readonly Entry<Attempt>[], { suppressed }: Passage): Promise<boolean> {
     try {
       const emails = [...new Set(entries.map(({ value }) => value.email))];
       for (const [email, why] of (await suppressedAmong(this.#ctx, { emails })).emails) suppressed.set(email, why);
@@ -165,9 +170,9 @@ class SendRun {
     const ctx = this.#ctx;
     try {
       while ((await ctx.clock.sleep(LOOK_EVERY, over)) && !this.#stopping()) {
-        const entries = await this.#more("urgent", ctx.config.get(settings.claimSize));
+        const entries = await this.#more("urgent", ctx.config.get(settings.claimSize), passage);
         if (entries === "none") continue;
-        if (!(await this.#take(entries, passage))) return;
+        if (!(await this.#mayTake(entries, passage))) return;
         this.#hurried.push(...entries);
       }
     } catch (error) {
@@ -177,29 +182,33 @@ class SendRun {
 
   /** The mails that follow those of a passage. */
   async #following(passage: Passage): Promise<readonly Entry<Attempt>[] | "none"> {
-    const entries = await this.#more("ordinary", this.#mostOrdinary);
+    const entries = await this.#more("ordinary", this.#mostOrdinary, passage);
     if (entries === "none") return "none";
-    const going = await this.#withoutPaused(entries);
-    return (await this.#take(going, passage)) ? going : "none";
+    const going = await this.#withoutPaused(entries, passage);
+    return (await this.#mayTake(going, passage)) ? going : "none";
   }
 
   /** Fills the purgatory up from a lane, one call after the other. */
-  #more(lane: Lane, limit: number): Promise<readonly Entry<Attempt>[] | "none"> {
+  #more(lane: Lane, limit: number, { standing }: Passage): Promise<readonly Entry<Attempt>[] | "none"> {
     const fetched = this.#claiming.then(async () => {
       const { moved, entries } = unlessFenced(await lanes[lane].fetchMore(this.#ctx, this.#lock.fence, limit));
+      standing.join(entries);
       return moved === 0 ? ("none" as const) : entries;
     });
     this.#claiming = fetched.catch(() => {});
     return fetched;
   }
 
-  async #withoutPaused(entries: readonly Entry<Attempt>[]): Promise<readonly Entry<Attempt>[]> {
-    return this.#listsPaused ? withoutLists(this.#ctx, this.#lock.fence, entries) : entries;
+  async #withoutPaused(entries: readonly Entry<Attempt>[], { standing }: Passage): Promise<readonly Entry<Attempt>[]> {
+    if (!this.#listsPaused) return entries;
+    const { going, aside } = await withoutLists(this.#ctx, this.#lock.fence, entries);
+    standing.leave(aside);
+    return going;
   }
 
   async #pass(
     entries: readonly Entry<Attempt>[],
-    { held, suppressed }: Passage,
+    { standing, suppressed }: Passage,
     refill?: Refill<Entry<Attempt>>,
   ): Promise<void> {
     const ctx = this.#ctx;
@@ -212,11 +221,14 @@ class SendRun {
       settle: async (pairs) => {
         const sent: Sent[] = [];
         for (const { item, answer } of pairs) if (answer !== "held") sent.push({ entry: item, outcome: answer });
-        for (const count of await settleSent(ctx, sent)) this.counts[count] += 1;
+        const leaving = sent.map(({ entry }) => entry);
+        const last = standing.lastOfHead(leaving)?.raw;
+        const head = last && { fence: this.#lock.fence, last };
+        for (const count of await settleSent(ctx, sent, head)) this.counts[count] += 1;
         // Their receipts are in the queue already.
         if (sent.some(({ outcome }) => outcome.ok && !outcome.hasReceipts))
           nudgeByName(ctx, "runners.emails.receipt_reconciliation");
-        for (const { entry } of sent) held.delete(entry);
+        standing.leave(leaving);
         await this.#suppressUnreachable(sent);
         await tellAccepted(
           ctx,

@@ -2,7 +2,7 @@ import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/keys.ts";
 import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
-import type { Entry, Malformed } from "../../mechanisms/purgatory-queue/index.ts";
+import type { Entry, Head, Malformed } from "../../mechanisms/purgatory-queue/index.ts";
 import type { EmailOutcome } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
 import type { Carried } from "../../providers/provider-chain.ts";
@@ -28,16 +28,25 @@ export type SendCount = "attempted" | "templated" | "accepted" | "failed_permane
 /** The provider gave the id of a mail that still waits for its receipt to another one. */
 const CONFLICT = -2;
 
-/** Writes down what became of mails, in one script. Answers what to count for the run's report. */
-export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Promise<readonly SendCount[]> {
+/**
+ * Writes down what became of mails, in one script. Answers what to count for the run's report. Mails that stand at the head
+ * of the purgatory need not be named; if others stand there by now, they are.
+ */
+export async function settleSent(
+  ctx: SettleContext,
+  sent: readonly Sent[],
+  head?: Head,
+): Promise<readonly SendCount[]> {
   const now = Number(ctx.clock.now().toFixed(6));
-  const { sound, args, counters } = await encoded(ctx, sent, now);
+  const { sound, args, counters } = await encoded(ctx, sent, now, head);
   if (sound.length === 0) return [];
+  const { key, lockId } = head?.fence ?? NO_LOCK;
   const results = await ctx.redis.run(
     commitSend,
-    [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), ...counters],
-    args,
+    [keys.sendPurgatory(), keys.pending(), keys.event(), jobKeys.hot(), key, ...counters],
+    [lockId, head ? sound.length : 0, head?.last ?? "", ...args],
   );
+  if (results === "another head") return settleSent(ctx, sound);
   const settled = sound.filter((_, at) => results[at] === 1);
   noteSteps(
     ctx,
@@ -60,8 +69,11 @@ export async function settleSent(ctx: SettleContext, sent: readonly Sent[]): Pro
 type Argument = string | number | Buffer;
 const PENDING_FIELDS = Object.keys(pendingHash.fields);
 
+/** Who settles without a head says nothing of a lock. */
+const NO_LOCK = { key: keys.sendLock(), lockId: "" };
+
 /** The arguments of the script. A mail whose outcome cannot be written is set aside alone: its neighbours were sent. */
-async function encoded(ctx: SettleContext, sent: readonly Sent[], now: number) {
+async function encoded(ctx: SettleContext, sent: readonly Sent[], now: number, head: Head | undefined) {
   const kinds = new Kinds(ctx);
   const sound: Sent[] = [];
   const items: Argument[] = [];
@@ -69,6 +81,7 @@ async function encoded(ctx: SettleContext, sent: readonly Sent[], now: number) {
   for (const one of sent) {
     const before = items.length;
     try {
+      items.push(head ? "" : one.entry.raw);
       write(items, one, kinds, now);
       sound.push(one);
     } catch (error) {
@@ -87,13 +100,13 @@ async function encoded(ctx: SettleContext, sent: readonly Sent[], now: number) {
   return { sound, counters: kinds.keys, args };
 }
 
-function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kinds: Kinds, now: number): void {
+function write(items: Argument[], { entry: { value }, outcome }: Sent, kinds: Kinds, now: number): void {
   const word = outcome.ok ? value.template : `${outcome.retryable} ${wordOf(outcome)}`;
   const kind = kinds.of(`${outcome.ok} ${word}`, value.initially_queued_at, (stats) =>
     countOutcome(stats, value, outcome),
   );
   if (!outcome.ok) {
-    items.push(raw, kind, "fail", failureOf(value, outcome, now));
+    items.push(kind, "fail", failureOf(value, outcome, now));
     return;
   }
   const hash = pendingHash.encode({
@@ -109,7 +122,7 @@ function write(items: Argument[], { entry: { raw, value }, outcome }: Sent, kind
     failure_job: value.failure_job,
     success_job: value.success_job,
   });
-  items.push(raw, kind, "accept");
+  items.push(kind, "accept");
   // Their names are said once for all mails.
   for (let at = 1; at < hash.length; at += 2) items.push(hash[at]!);
   items.push(

@@ -9,8 +9,7 @@
 -- ARGV   1 lock_id      the id that the worker believes to hold
 --        2 head         integer; how many items there are, if they are exactly those at the head of the purgatory and can
 --                       be cut off together; 0 = each is looked for, with or without the lock
---        3 last         the last entry of that head, byte for byte; whatever comes joins behind, so when it stands where
---                       it should, all before it are there too
+--        3 last         the last entry of that head, byte for byte
 --        4 ...groups    in turn: how many items count the same, the block of what each of them counts, then for each item
 --                       the entry byte for byte (nothing where there is a head), what it becomes, and its score in the
 --                       cold set or nothing where it becomes a job; at most 500 items in all
@@ -24,13 +23,12 @@ local most_leaving = math.ceil(#groups / 3)
 -- include: ../../../mechanisms/lock/scripts/fence.lua
 -- include: ../../../mechanisms/dated-counters/scripts/tally.fragment.lua
 -- include: ../../../mechanisms/purgatory-queue/scripts/leave.fragment.lua
+-- include: ../../../mechanisms/purgatory-queue/scripts/head.fragment.lua
 
 local wrong = wrongly_typed({ [cold] = 'zset', [hot] = 'list' })
 if wrong then return redis.error_reply('WRONGTYPE ' .. wrong .. ' has another type than it needs') end
 
-if head > 0 and not (holds_lock(lock, lock_id) and redis.call('LINDEX', purgatory, head - 1) == last) then
-  return { -1 }
-end
+if is_other_head() then return { -1 } end
 
 local settled, tickets, jobs = {}, {}, {}
 local at = first_group
@@ -39,7 +37,7 @@ while at <= #groups do
   local first = skip_tally(groups, block)
   local applied = 0
   for item = first, first + 3 * (size - 1), 3 do
-    local removed = head > 0 and 1 or leave(groups[item])
+    local removed = leave(groups[item])
     if removed == 1 then
       applied = applied + 1
       if groups[item + 2] == '' then
@@ -54,7 +52,7 @@ while at <= #groups do
   if applied > 0 then tally(counters, 4, groups, block, applied) end
   at = first + 3 * size
 end
-if head > 0 then redis.call('LTRIM', purgatory, head, -1) else cut_left() end
+cut_left()
 if #tickets > 0 then redis.call('ZADD', cold, unpack(tickets)) end
 if #jobs > 0 then redis.call('RPUSH', hot, unpack(jobs)) end
 return settled
