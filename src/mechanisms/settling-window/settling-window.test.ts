@@ -80,7 +80,7 @@ test("answers that come while a settle call is under way are settled together, a
   expect(groups).toEqual([1, 5]);
 });
 
-test("while others wait half a window is settled, so that the next ones are with the provider before it is done", async () => {
+test("while others wait a third of a window is settled, so that the next ones are with the provider before it is done", async () => {
   const seen: string[] = [];
   await sendThroughWindow<number, true>(
     { clock: new VirtualClock() },
@@ -102,6 +102,31 @@ test("while others wait half a window is settled, so that the next ones are with
   // The first answer goes alone; afterwards two are sent while two others are being settled.
   const second = seen.indexOf("settle 1,2");
   expect(seen.slice(second, second + 5)).toEqual(["settle 1,2", "send 4", "settled", "settle 3,4", "send 5"]);
+});
+
+test("a provider that answers at once lets replies in between: thirds are settled while others are handed out", async () => {
+  const [settled, handedOut]: [number[], number[]] = [[], []];
+  let sent = 0;
+  await sendThroughWindow<number, true>(
+    { clock: new VirtualClock() },
+    {
+      items: numbers(1_000),
+      window: 300,
+      groupSize: 1,
+      send: async () => {
+        sent += 1;
+        return [true];
+      },
+      settle: async (pairs) => {
+        settled.push(pairs.length);
+        handedOut.push(sent);
+        for (let left = 4; left > 0; left--) await turn();
+      },
+    },
+  );
+  expect(settled.slice(0, 3)).toEqual([1, 100, 100]);
+  // Without turns the whole window would have been with the provider before the second call began.
+  expect(handedOut[1]).toBeLessThan(300);
 });
 
 test("a refill brings everything once and in order, one call at a time, whatever provider, settling and queue take", async () => {

@@ -4,6 +4,9 @@ import { Pace } from "./pace.ts";
 /** How many answers one settle call gets at most, because one script call handles no more items. */
 export const MAX_PAIRS_PER_SETTLE = 500;
 
+/** After so many items others get their turn: replies of Redis, and whoever else works in this process. */
+const ITEMS_PER_TURN = 50;
+
 /** An item, and what the provider said to it. */
 export interface Pair<Item, Answer> {
   readonly item: Item;
@@ -47,7 +50,9 @@ export interface Refill<Item> {
  * twice. Answers wait for nothing but the settle call before them: they are settled together as soon as it has returned,
  * so a slow Redis makes larger groups instead of a longer queue.
  *
- * While others wait, at most half a window is settled at a time: the other half can be with the provider meanwhile.
+ * While others wait or may come, at most a third of a window is settled at a time: another can be with the provider
+ * meanwhile, and a third on its way here. A provider that answers at once must not keep replies of Redis out until the whole
+ * window is full, so the event loop gets a turn now and then.
  *
  * When `settle` throws, nothing more is sent or settled, the requests under way are awaited, and the error is thrown. When
  * `send` throws, its group stays unsettled and nothing more is sent, but other answers are settled first, since their
@@ -89,6 +94,7 @@ class Passage<Item, Answer> {
   }
 
   async run(): Promise<{ readonly unsent: readonly Item[] }> {
+    let sinceTurn = 0;
     for (;;) {
       const size = this.#nextSize();
       this.#refill();
@@ -98,7 +104,12 @@ class Passage<Item, Answer> {
         else {
           this.#handOut(size);
           // What is ready is worked off first: items that all begin before any goes on would be in memory all at once.
-          await undefined;
+          sinceTurn += size;
+          if (sinceTurn < ITEMS_PER_TURN) await undefined;
+          else {
+            sinceTurn = 0;
+            await new Promise(setImmediate);
+          }
         }
       } else if (this.#requests > 0 || this.#settling || this.#fetching) await this.#change();
       else if (this.#failure) throw this.#failure.error;
@@ -188,8 +199,8 @@ class Passage<Item, Answer> {
 
   #mostSettled(): number {
     const { window, groupSize } = this.#plan;
-    const half = this.#waiting > 0 ? Math.max(groupSize, Math.ceil(window / 2)) : window;
-    return Math.min(MAX_PAIRS_PER_SETTLE, half);
+    const part = this.#waiting > 0 || !this.#dry ? Math.max(groupSize, Math.ceil(window / 3)) : window;
+    return Math.min(MAX_PAIRS_PER_SETTLE, part);
   }
 
   async #settle(pairs: readonly Pair<Item, Answer>[]): Promise<void> {
