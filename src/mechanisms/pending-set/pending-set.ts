@@ -1,8 +1,8 @@
 import type { KernelContext } from "../../kernel/context.ts";
 import { randomToken } from "../../kernel/ids.ts";
-import type { HashCodec, KeyName } from "../../kernel/keyspace/index.ts";
+import type { FieldCodecs, HashCodec, KeyName } from "../../kernel/keyspace/index.ts";
 import { alertQuarantined, quarantineEntry, quarantineOf, reasonOf } from "../quarantine/index.ts";
-import { add, get, popDue, quarantine, removeIf, type Snapshot, takeStale, updateIf } from "./scripts.ts";
+import { add, get, popDue, quarantine, removeIf, type Snapshot, takeStale, updateIf, type Values } from "./scripts.ts";
 
 /** How many members one script call handles at most; more are paged by the caller. */
 const MAX_MEMBERS_PER_CALL = 500;
@@ -68,10 +68,13 @@ export type TakeAnswer<T> =
 export class PendingSet<T> {
   readonly #plan: PendingSetPlan<T>;
   readonly #companions: readonly string[];
+  /** The fields that every sound hash has, and no others; none where that is not so, or where sets lie beside it. */
+  readonly #names: readonly string[];
 
   constructor(plan: PendingSetPlan<T>) {
     this.#plan = plan;
     this.#companions = plan.companions ?? [];
+    this.#names = this.#companions.length === 0 ? namesOf(plan.codec) : [];
   }
 
   /** Per item: true when it was added, false when it was pending already. */
@@ -98,8 +101,14 @@ export class PendingSet<T> {
   /** Members with their hashes at one moment; undefined for those that are not pending. */
   async get(ctx: PendingContext, members: readonly string[]): Promise<Healed<(Pending<T> | undefined)[]>> {
     if (withinCall(members.length) === 0) return { results: [], healed: 0 };
-    const { healed, found } = await ctx.redis.run(get, this.#keys(), [...this.#common(ctx), ...members]);
-    const decoded = await this.#decode(ctx, found, "pending");
+    const { healed, found } = await ctx.redis.run(get, this.#keys(), [
+      ...this.#common(ctx),
+      this.#names.length,
+      ...this.#names,
+      ...members,
+    ]);
+    const looked = found.map((one, at) => (one && !isSnapshot(one) ? this.#named(members[at]!, one) : lookedAt(one)));
+    const decoded = await this.#decode(ctx, looked, "pending");
     return this.#warn(ctx, healed, decoded);
   }
 
@@ -155,7 +164,7 @@ export class PendingSet<T> {
       failures,
     ]);
     if (healed === -1) return { ok: false, reason: "bump_not_later" };
-    const decoded = await this.#decode(ctx, found, "pending");
+    const decoded = await this.#decode(ctx, found.map(lookedAt), "pending");
     return {
       ok: true,
       ...this.#warn(
@@ -174,7 +183,7 @@ export class PendingSet<T> {
   ): Promise<Healed<Pending<T>[]>> {
     withinCall(max);
     const { healed, found } = await ctx.redis.run(popDue, this.#keys(), [...this.#common(ctx), timeText(dueBy), max]);
-    const decoded = await this.#decode(ctx, found, "removed");
+    const decoded = await this.#decode(ctx, found.map(lookedAt), "removed");
     return this.#warn(
       ctx,
       healed,
@@ -191,28 +200,32 @@ export class PendingSet<T> {
     return [version ?? "", this.#companions.join(","), set, timeText(ctx.clock.now()), randomToken()];
   }
 
+  #named(member: string, values: Values): Found {
+    const hash: Record<string, string> = {};
+    for (let at = 0; at < this.#names.length; at++) hash[this.#names[at]!] = values[at]!;
+    return { member, score: values.at(-1)!, hash, beside: [] };
+  }
+
   /** What can be decoded; the rest goes to the quarantine, unless somebody changed it meanwhile. */
   async #decode(
     ctx: PendingContext,
-    found: readonly (Snapshot | null)[],
+    found: readonly (Found | null)[],
     state: "pending" | "removed",
   ): Promise<(Pending<T> | undefined)[]> {
-    const broken: { snapshot: Snapshot; reason: string }[] = [];
-    const decoded = found.map((snapshot) => {
-      if (!snapshot) return undefined;
-      const [member, score, flat, ...beside] = snapshot;
+    const broken: { found: Found; reason: string }[] = [];
+    const decoded = found.map((one) => {
+      if (!one) return undefined;
+      const { member, score, hash, beside } = one;
       try {
         const { codec } = this.#plan;
-        const value = codec.read
-          ? codec.read(hashOf(flat, (text) => text))
-          : codec.decode(hashOf(flat, (text) => Buffer.from(text)));
+        const value = codec.read ? codec.read(hash) : codec.decode(bytesOf(hash));
         const companions =
           this.#companions.length === 0
             ? NO_COMPANIONS
             : Object.fromEntries(this.#companions.map((suffix, index) => [suffix, beside[index]!]));
         return { member, dueAt: Number(score), value, companions };
       } catch (error) {
-        broken.push({ snapshot, reason: `${reasonOf(error)} (member ${member})` });
+        broken.push({ found: one, reason: `${reasonOf(error)} (member ${member})` });
         return undefined;
       }
     });
@@ -222,18 +235,15 @@ export class PendingSet<T> {
 
   async #setAside(
     ctx: PendingContext,
-    broken: readonly { snapshot: Snapshot; reason: string }[],
+    broken: readonly { found: Found; reason: string }[],
     state: "pending" | "removed",
   ): Promise<void> {
     const { set, version } = this.#plan;
-    const entries = broken.map(({ snapshot: [member, , flat], reason }) => {
-      const hash = hashOf(flat, (text) => text);
-      return {
-        member,
-        version: version === undefined ? "" : (hash[version] ?? ""),
-        entry: quarantineEntry(ctx, set, JSON.stringify(hash), reason),
-      };
-    });
+    const entries = broken.map(({ found: { member, hash }, reason }) => ({
+      member,
+      version: version === undefined ? "" : (hash[version] ?? ""),
+      entry: quarantineEntry(ctx, set, JSON.stringify(hash), reason),
+    }));
     if (state === "pending")
       await ctx.redis.run(quarantine, this.#keys(), [
         ...this.#common(ctx),
@@ -265,11 +275,32 @@ function refusal(code: number): { readonly ok: false; readonly reason: "missing"
   return { ok: false, reason: code === 0 ? "missing" : "changed" };
 }
 
-function hashOf<V>(flat: readonly string[], map: (text: string) => V): Record<string, V> {
-  const hash: Record<string, V> = {};
-  for (let at = 0; at < flat.length; at += 2) hash[flat[at]!] = map(flat[at + 1]!);
-  return hash;
+/** A member as a script found it. */
+interface Found {
+  readonly member: string;
+  readonly score: string;
+  readonly hash: Readonly<Record<string, string>>;
+  readonly beside: readonly (readonly string[])[];
 }
+
+function lookedAt(snapshot: Snapshot | null): Found | null {
+  if (!snapshot) return null;
+  const [member, score, flat, ...beside] = snapshot;
+  const hash: Record<string, string> = {};
+  for (let at = 0; at < flat.length; at += 2) hash[flat[at]!] = flat[at + 1]!;
+  return { member, score, hash, beside };
+}
+
+const isSnapshot = (found: Snapshot | Values): found is Snapshot => Array.isArray(found[2]);
+
+/** The names of a hash whose fields are all known and all there; none of any other. */
+function namesOf(codec: object): readonly string[] {
+  const known = "fields" in codec ? Object.entries(codec.fields as FieldCodecs) : [];
+  return known.some(([, field]) => "optional" in field) ? [] : known.map(([name]) => name);
+}
+
+const bytesOf = (hash: Readonly<Record<string, string>>): Record<string, Buffer> =>
+  Object.fromEntries(Object.entries(hash).map(([name, text]) => [name, Buffer.from(text)]));
 
 function withinCall(members: number): number {
   if (members > MAX_MEMBERS_PER_CALL)

@@ -5,6 +5,9 @@ const file = (name: string) => new URL(`./scripts/${name}.lua`, import.meta.url)
 /** A member as scripts give it out: member, score, the hash as field and value in turn, each companion's members. */
 export type Snapshot = [member: string, score: string, hash: string[], ...companions: string[][]];
 
+/** A hash that has just the fields that it should have: their values in order, then the score. */
+export type Values = string[];
+
 const counted = ([healed, results]: [number, number[]]) => ({ healed, results });
 const snapshots = ([healed, found]: [number, (Snapshot | null)[]]) => ({ healed, found });
 
@@ -21,9 +24,9 @@ export const get = defineScript({
   name: "pending_set.get",
   file: file("get"),
   keys: ["set", "quarantine"],
-  args: ["version_field", "companions", "queue", "now", "call_id", "...members"],
+  args: ["version_field", "companions", "queue", "now", "call_id", "size", "...members"],
   idempotent: true,
-  reply: snapshots,
+  reply: ([healed, found]: [number, (Snapshot | Values | null)[]]) => ({ healed, found }),
 });
 
 export const updateIf = defineScript({
