@@ -137,15 +137,12 @@ const wordOf = (outcome: Exclude<Sent["outcome"], { ok: true }>): string =>
   "word" in outcome ? `template:${outcome.word}` : `ses:${outcome.subidentifier ?? outcome.identifier}`;
 
 function noteOf({ entry: { value }, outcome }: Sent, at: number): Note {
-  const about = { channel: "email", uid: value.uid, at } as const;
-  if (outcome.ok) return { ...about, step: "accepted", provider: outcome.provider, detail: outcome.messageId };
+  const { uid } = value;
+  if (outcome.ok)
+    return { channel: "email", uid, at, step: "accepted", provider: outcome.provider, detail: outcome.messageId };
+  const step = outcome.retryable ? "failed_transiently" : "failed_permanently";
   const provider = "provider" in outcome ? outcome.provider : null;
-  return {
-    ...about,
-    step: outcome.retryable ? "failed_transiently" : "failed_permanently",
-    provider,
-    detail: wordOf(outcome),
-  };
+  return { channel: "email", uid, at, step, provider, detail: wordOf(outcome) };
 }
 
 function failureOf(attempt: Attempt, outcome: Exclude<Sent["outcome"], { ok: true }>, now: number): string {

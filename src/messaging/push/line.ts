@@ -71,7 +71,7 @@ export async function runLine<T, Answer, Event extends string>(
           return answers.map((answer, at) => plan.handle(group[at]!, answer));
         },
         refill: {
-          below: MOST_HELD / 2,
+          below: (MOST_HELD * 2) / 3,
           async fetch() {
             if (taken >= limit) return "none";
             const more = await queue.fetchMore(ctx, lock.fence, MOST_HELD, limit - taken);
