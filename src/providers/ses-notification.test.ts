@@ -39,8 +39,13 @@ test("bounces keep their two reasons and who bounced", () => {
     kind: "event",
     event: { messageId: "0100", notification },
   });
-  const odd = read({ notificationType: "Bounce", mail, bounce: { ...bounce, bounceSubType: "has spaces" } });
-  expect(odd).toMatchObject({ event: { notification: { reason: { primary: "Permanent", secondary: "Other" } } } });
+  const subtypeOf = (bounceSubType: unknown) =>
+    read({ notificationType: "Bounce", mail, bounce: { ...bounce, bounceSubType } });
+  const other = { notification: { reason: { primary: "Permanent", secondary: "Other" } } };
+  for (const said of ["has spaces", "x".repeat(65), ""])
+    expect(subtypeOf(said)).toMatchObject({ event: other, replaced: { bounceSubType: said } });
+  expect(subtypeOf(undefined)).toMatchObject({ event: other });
+  expect(subtypeOf(undefined)).not.toHaveProperty("replaced");
 });
 
 test("complaints keep their kind, which may be unknown", () => {
@@ -54,6 +59,18 @@ test("complaints keep their kind, which may be unknown", () => {
       messageId: "1",
       notification: { type: "Complaint", feedback_type: null, destination: [], complained_recipients: [] },
     },
+  });
+});
+
+test("kinds and ids that nobody could read later are replaced, and it says by what they were", () => {
+  const long = "i".repeat(600);
+  const complaint = {
+    complaintFeedbackType: "y".repeat(65),
+    complainedRecipients: [{ emailAddress: "a@example.org" }],
+  };
+  expect(read({ notificationType: "Complaint", mail: { ...mail, messageId: long }, complaint })).toMatchObject({
+    event: { messageId: "i".repeat(512), notification: { feedback_type: "Other" } },
+    replaced: { complaintFeedbackType: "y".repeat(65), messageId: long },
   });
 });
 

@@ -1,8 +1,14 @@
+import { extraOf } from "./failure.ts";
 import { isRecord, jsonOf } from "./http-exchange.ts";
 
 /** What SES tells through a topic about a mail that it had accepted. */
 export type SesNotification =
-  | { readonly kind: "event"; readonly event: MailEvent }
+  | {
+      readonly kind: "event";
+      readonly event: MailEvent;
+      /** What was said where the event has a word or an id that can be kept instead, by the name of its field. */
+      readonly replaced?: Replaced;
+    }
   /** Understood, and of no use here. */
   | { readonly kind: "ignored"; readonly type: string }
   | { readonly kind: "unprocessable"; readonly reason: string };
@@ -40,9 +46,15 @@ const IGNORED = new Set([
 const VALIDATION = /^Successfully validated SNS topic/;
 const UID_TAG = "uid";
 const UID_HEADER = "x-carillon-email-uid";
-const UID = /^[A-Za-z0-9_-]{1,64}$/;
+const UID = /^[A-Za-z0-9_-]{1,128}$/;
 const PRIMARY = ["Permanent", "Transient", "Undetermined"] as const;
-const SECONDARY = /^[A-Za-z0-9_-]{1,64}$/;
+/** The most characters of an id and of a kind that those who read events understand. */
+export const LONGEST_MESSAGE_ID = 512;
+export const LONGEST_KIND = 64;
+const KIND = new RegExp(`^[A-Za-z0-9_-]{1,${LONGEST_KIND}}$`);
+const UNKNOWN_KIND = "Other";
+
+type Replaced = Readonly<Record<string, string>>;
 
 /** Reads the `Message` of a verified envelope. Unknown fields are ignored, since Amazon adds some from time to time. */
 export function sesNotificationOf(message: string): SesNotification {
@@ -53,13 +65,27 @@ export function sesNotificationOf(message: string): SesNotification {
   if (typeof type !== "string") return { kind: "unprocessable", reason: "the message has no type" };
   if (IGNORED.has(type)) return { kind: "ignored", type };
   const mail = isRecord(body.mail) ? body.mail : {};
-  const { messageId } = mail;
-  if (typeof messageId !== "string" || messageId === "")
+  if (typeof mail.messageId !== "string" || mail.messageId === "")
     return { kind: "unprocessable", reason: `a ${type} without mail.messageId` };
-  const notification = notificationOf(type, body, textsIn(mail.destination));
+  const replaced: Record<string, string> = {};
+  const notification = notificationOf(type, body, textsIn(mail.destination), replaced);
   if (typeof notification === "string") return { kind: "unprocessable", reason: notification };
+  // No mail of ours has such an id. Its beginning still tells one report from another, and whom it is about counts.
+  const messageId = mail.messageId.slice(0, LONGEST_MESSAGE_ID);
+  if (messageId !== mail.messageId) replaced.messageId = extraOf(mail.messageId);
   const uid = uidIn(mail);
-  return { kind: "event", event: { messageId, ...(uid === undefined ? {} : { uid }), notification } };
+  const event = { messageId, ...(uid === undefined ? {} : { uid }), notification };
+  return Object.keys(replaced).length === 0 ? { kind: "event", event } : { kind: "event", event, replaced };
+}
+
+/**
+ * A kind as it may stand in queues and statistics. An odd one must not cost the report: an address that bounced or
+ * complained is to be suppressed whatever the kind.
+ */
+function kindOf(field: string, said: string, replaced: Record<string, string>): string {
+  if (KIND.test(said)) return said;
+  replaced[field] = extraOf(said);
+  return UNKNOWN_KIND;
 }
 
 /** Events of a configuration set repeat the tags; notifications of an identity repeat the headers, if it is told to. */
@@ -76,6 +102,7 @@ function notificationOf(
   type: string,
   body: Readonly<Record<string, unknown>>,
   destination: readonly string[],
+  replaced: Record<string, string>,
 ): MailEvent["notification"] | string {
   if (type === "Delivery") return { type };
   if (type === "Reject")
@@ -90,13 +117,17 @@ function notificationOf(
     const { bounceType, bounceSubType, bouncedRecipients } = body.bounce;
     const primary = PRIMARY.find((known) => known === bounceType);
     if (primary === undefined) return `a Bounce of the unknown type ${JSON.stringify(bounceType)}`;
-    const secondary = typeof bounceSubType === "string" && SECONDARY.test(bounceSubType) ? bounceSubType : "Other";
+    const secondary =
+      typeof bounceSubType === "string" ? kindOf("bounceSubType", bounceSubType, replaced) : UNKNOWN_KIND;
     return { type, reason: { primary, secondary }, destination, bounced_recipients: recipientsIn(bouncedRecipients) };
   }
   if (type === "Complaint") {
     if (!isRecord(body.complaint)) return "a Complaint without complaint";
     const { complaintFeedbackType, complainedRecipients } = body.complaint;
-    const feedback_type = typeof complaintFeedbackType === "string" ? complaintFeedbackType : null;
+    const feedback_type =
+      typeof complaintFeedbackType === "string"
+        ? kindOf("complaintFeedbackType", complaintFeedbackType, replaced)
+        : null;
     return { type, feedback_type, destination, complained_recipients: recipientsIn(complainedRecipients) };
   }
   return `the unknown type ${type}`;

@@ -106,6 +106,15 @@ export class Taker implements EmailProvider {
   async close() {}
 }
 
+/** The same process, and all that it says into its log. */
+export function overheard(around: EmailContext): { readonly ctx: EmailContext; readonly said: unknown[] } {
+  const said: unknown[] = [];
+  const note = (...words: unknown[]) => void said.push(words);
+  const log = { trace: note, debug: note, info: note, warn: note, error: note, fatal: note, child: () => log };
+  const described = { ...Object.getOwnPropertyDescriptors(around), log: { value: log, enumerable: true } };
+  return { ctx: Object.defineProperties({}, described) as EmailContext, said };
+}
+
 /** A port that is ours until we need it: other test files look for theirs at the same time. */
 async function heldPort(): Promise<{ readonly port: number; release(): Promise<void> }> {
   const server = createServer();

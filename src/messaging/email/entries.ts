@@ -13,6 +13,7 @@ import {
   readable,
   readableHash,
 } from "../../kernel/keyspace/index.ts";
+import { LONGEST_KIND, LONGEST_MESSAGE_ID } from "../../providers/ses-notification.ts";
 import { isEmailAddress } from "../contacts/service.ts";
 
 export const LONGEST_ENTRY = 262_144;
@@ -209,14 +210,17 @@ export const Bounce = z.object({
   type: typed("Bounce"),
   reason: z.object({
     primary: z.enum(["Permanent", "Transient", "Undetermined"]),
-    secondary: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+    secondary: z
+      .string()
+      .max(LONGEST_KIND)
+      .regex(/^[A-Za-z0-9_-]+$/),
   }),
   destination: Recipients,
   bounced_recipients: Recipients,
 });
 export const Complaint = z.object({
   type: typed("Complaint"),
-  feedback_type: z.string().max(64).nullable(),
+  feedback_type: z.string().max(LONGEST_KIND).nullable(),
   destination: Recipients,
   complained_recipients: Recipients,
 });
@@ -224,7 +228,7 @@ const Delivery = z.object({ type: typed("Delivery") });
 
 /** News of a mail. Writers spell the types with a capital; readers take any case. */
 export const MailNews = z.object({
-  message_id: z.string().min(1).max(512),
+  message_id: z.string().min(1).max(LONGEST_MESSAGE_ID),
   /** Which mail it is about, where the provider repeats our tag: it finds mails whose acceptance was never written down. */
   uid: MailUid.optional(),
   notification: z.union([Delivery, Bounce, Complaint]),
@@ -235,7 +239,7 @@ export type MailNews = z.output<typeof MailNews>;
 /** News of a mail that arrived: what nearly all news is. */
 function isDelivery(value: unknown): value is MailNews {
   if (!isObject(value) || typeof value.message_id !== "string" || !isTime(value.received_at)) return false;
-  if (value.message_id === "" || value.message_id.length > 512) return false;
+  if (value.message_id === "" || value.message_id.length > LONGEST_MESSAGE_ID) return false;
   if (Object.keys(value).length !== (value.uid === undefined ? 3 : 4)) return false;
   if (value.uid !== undefined && !isUid(value.uid)) return false;
   const { notification } = value;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { calendarOf, readDayAsIs } from "../../mechanisms/dated-counters/index.ts";
 import { messageLogKeys, notesSettled } from "../../mechanisms/message-log/index.ts";
 import { listQuarantined, requeueQuarantined } from "../../mechanisms/quarantine/index.ts";
-import { type EmailContext, type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
+import { type EmailContext, type EmailHouse, openEmail, overheard, sample, Taker } from "./email.fixture.ts";
 import { receiptReconciliation, send, staleReceiptDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { attemptsFor } from "./service.ts";
@@ -90,22 +90,19 @@ test("bounces, complaints, missing receipts and mails that were given up are tol
 });
 
 test("a sign-in code is shown in no answer, no log, no alert and no story", async () => {
-  const logged: unknown[] = [];
-  const note = (...said: unknown[]) => void logged.push(said);
-  const log = { trace: note, debug: note, info: note, warn: note, error: note, fatal: note, child: () => log };
-  const telling = Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(around), log: { value: log } });
+  const { ctx: telling, said: logged } = overheard(around);
   taker.fails = true;
   await house.code(PERSON);
-  await house.run(send, telling as EmailContext);
-  await house.callbacks(telling as EmailContext);
+  await house.run(send, telling);
+  await house.callbacks(telling);
   taker.fails = false;
   await house.base.clock.advance(16);
-  await house.run(send, telling as EmailContext);
+  await house.run(send, telling);
   const raw = JSON.stringify(
     attemptsFor(house.ctx, [{ email: PERSON, template: "verifyEmailCode", parameters: { code: CODE } }])[0],
   );
   await house.ctx.redis.commands.rpush(keys.toSend(), raw.slice(0, -20), raw.replace('"retry":0', '"retry":77'));
-  await house.run(send, telling as EmailContext);
+  await house.run(send, telling);
   await notesSettled(around);
   expect(await listQuarantined(house.ctx, keys.toSend())).toHaveLength(2);
   const ask = async (path: string) => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
 import { CERTIFICATE_PATH, snsSignature } from "../../sandbox/sns-signer.ts";
-import { type EmailHouse, openEmail } from "./email.fixture.ts";
+import { type EmailHouse, openEmail, overheard } from "./email.fixture.ts";
+import { receiptReconciliation } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { emailWebhookStats } from "./stats.ts";
 import { takeNotification } from "./webhook.ts";
@@ -86,6 +87,35 @@ test("while Redis is away the topic is asked to come again, and nothing is lost"
   expect(await house.length(keys.event())).toBe(1);
   redis.commands.disconnect();
 });
+
+test.each([
+  ["complaint of a kind too long to keep", { complaintFeedbackType: "z".repeat(65) }, {}, "z".repeat(65)],
+  ["complaint about an id too long to keep", { complaintFeedbackType: "abuse" }, { messageId: "i".repeat(513) }, "iii"],
+  ["bounce of a kind with spaces", { bounceType: "Permanent", bounceSubType: "No such man" }, {}, "No such man"],
+] as const)(
+  "a %s suppresses its address all the same, and what it said is in the log",
+  async (_, words, about, said) => {
+    const recipients = [{ emailAddress: "ada@example.com" }];
+    const [type, part] =
+      "bounceType" in words
+        ? ["Bounce", { bounce: { ...words, bouncedRecipients: recipients } }]
+        : ["Complaint", { complaint: { ...words, complainedRecipients: recipients } }];
+    const mail = { messageId: "mail-1", destination: ["ada@example.com"], ...about };
+    const { headers, body } = await notification({
+      Message: JSON.stringify({ notificationType: type, mail, ...part }),
+    });
+    const { ctx, said: logged } = overheard(house.ctx);
+    expect(await takeNotification(ctx, { headers, body: Buffer.from(body) })).toBe(202);
+    expect(JSON.stringify(logged)).toContain(said);
+    await house.base.clock.advance(6);
+    await house.run(receiptReconciliation);
+    expect(await house.callbacks()).toEqual(["runners.emails.abandoned_email_callback"]);
+    expect(await house.query("select email_address, reason from suppressed_emails")).toEqual([
+      { email_address: "ada@example.com", reason: type },
+    ]);
+    expect(await house.ctx.redis.commands.llen("quarantine:email:event")).toBe(0);
+  },
+);
 
 test("a topic says goodbye: people hear of it, and it is not subscribed again", async () => {
   const SubscribeURL = `${house.sandbox.url}/?Action=ConfirmSubscription`;

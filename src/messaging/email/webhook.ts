@@ -127,6 +127,7 @@ async function takeEnvelope(ctx: Context, verifier: SnsVerifier, envelope: SnsEn
   } else if (read.kind === "ignored") await desk.take({ at, kind: "nothing" });
   else {
     const { messageId: message_id, uid, notification } = read.event;
+    if (read.replaced) ctx.log.warn({ message_id, said: read.replaced }, "a report on a mail says what cannot be kept");
     const about = uid === undefined ? { message_id } : { message_id, uid };
     const raw = newsEntry.encode({ ...about, notification, received_at: at } as Parameters<typeof newsEntry.encode>[0]);
     await desk.take({ at, kind: "news", raw, flag: keys.webhookSeen({ sns_message_id: MessageId }) });
