@@ -114,6 +114,15 @@ export class EmailChannel implements EmailProvider {
     return this.#chain.providers[0]?.hasReceipts ?? false;
   }
 
+  /**
+   * Who carried a mail of which only a report is known: reports come of providers with receipts alone, so that is clear
+   * where there is one of them; null where two might have.
+   */
+  get reporter(): string | null {
+    const [first, ...others] = this.#chain.providers.filter(({ hasReceipts }) => hasReceipts);
+    return first && others.length === 0 ? first.name : null;
+  }
+
   async send(message: EmailMessage): Promise<Carried<EmailOutcome>> {
     const { result, ...how } = await this.#chain.carry(
       (one) => one.send(message),

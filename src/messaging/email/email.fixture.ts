@@ -16,7 +16,7 @@ import { Config, type Setting } from "../../kernel/config.ts";
 import { Catalogue, type KeyName } from "../../kernel/keyspace/index.ts";
 import { silentLog } from "../../kernel/log.ts";
 import type { RedisConnection } from "../../kernel/redis/index.ts";
-import { migrate } from "../../kernel/sql/index.ts";
+import { migrate, type Sql } from "../../kernel/sql/index.ts";
 import { calendarOf, readDayAsIs, type StatsFamily } from "../../mechanisms/dated-counters/index.ts";
 import { Locks } from "../../mechanisms/lock/index.ts";
 import { usersDomain } from "../../people/users/index.ts";
@@ -40,6 +40,15 @@ const rooms = [usersDomain(() => []), access, operations, contacts, emailTemplat
 export type EmailContext = Context & { readonly alerts: AlertRecorder };
 type Settings = readonly (readonly [Setting<never> | Setting<unknown>, unknown])[];
 
+interface ProcessOptions {
+  readonly redis?: RedisConnection;
+  readonly sql?: Sql;
+  readonly config?: Settings;
+  readonly provider?: EmailProvider;
+  /** Several, the preferred one first. */
+  readonly providers?: readonly EmailProvider[];
+}
+
 export interface EmailHouse {
   readonly base: TestContext;
   readonly ctx: EmailContext;
@@ -47,9 +56,11 @@ export interface EmailHouse {
   readonly url: string;
   readonly admin: string;
   /** The same house as another process, perhaps a mortal one, with other settings or another provider. */
-  process(options?: { redis?: RedisConnection; config?: Settings; provider?: EmailProvider }): EmailContext;
+  process(options?: ProcessOptions): EmailContext;
   /** A client of the simulated mail server. */
   smtp(): EmailProvider;
+  /** A client of the simulated mail service, or of one elsewhere. */
+  ses(endpoint?: string): EmailProvider;
   /** Runs a job to its end, letting virtual time pass while it sleeps. */
   run(runner: AnyRunner, ctx?: EmailContext, shuttingDown?: () => boolean): Promise<void>;
   /** Runs the queued callbacks as a worker would; answers their names. */
@@ -141,9 +152,9 @@ export async function openEmail(): Promise<EmailHouse> {
     [emailSettings.snsTopicArns, [TOPIC_ARN]],
     [emailSettings.snsBaseUrl, sandbox.url],
   );
-  const ses = () =>
+  const ses = (endpoint = sandbox.url) =>
     new SesEmail({
-      endpoint: sandbox.url,
+      endpoint,
       region: "us-east-1",
       credentials: { accessKeyId: "sandbox", secretAccessKey: "sandbox" },
       timeout: 10,
@@ -151,11 +162,14 @@ export async function openEmail(): Promise<EmailHouse> {
       clock: base.clock,
     });
   const process: EmailHouse["process"] = (options = {}) => {
-    const overrides = options.redis ? { redis: options.redis, cacheRedis: options.redis } : {};
+    const overrides = {
+      ...(options.redis ? { redis: options.redis, cacheRedis: options.redis } : {}),
+      ...(options.sql ? { sql: options.sql } : {}),
+    };
     const kernel = base.process({ ...overrides, config: config.with(...((options.config ?? []) as [])) });
     const recurring = new RecurringSet(email.recurring, "America/Los_Angeles");
     const jobs = new JobQueue(kernel, { runners: email.runners, recurring });
-    const providers = { email: new EmailChannel(kernel, [options.provider ?? ses()]) };
+    const providers = { email: new EmailChannel(kernel, options.providers ?? [options.provider ?? ses()]) };
     return Object.defineProperties(
       { jobs, locks: new Locks(kernel), catalogue: new Catalogue(rooms), providers },
       Object.getOwnPropertyDescriptors(kernel),
@@ -192,6 +206,7 @@ export async function openEmail(): Promise<EmailHouse> {
     url,
     admin,
     process,
+    ses,
     smtp() {
       const { hostname, port: smtpPort } = new URL(sandbox.smtpUrl);
       return new SmtpEmail({ host: hostname, port: Number(smtpPort), secure: false, timeout: 10 });
@@ -289,6 +304,7 @@ export async function openEmail(): Promise<EmailHouse> {
         "email_failures",
         "unsubscribed_emails_log",
         "stat_deltas",
+        "message_steps",
         "users",
       ])
         await query(`delete from ${table}`);

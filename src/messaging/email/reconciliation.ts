@@ -152,9 +152,10 @@ async function adopt(ctx: JobContext, news: readonly Entry<MailNews>[]): Promise
   // What cannot be read there is the send job's matter.
   const held = new Map(decodeEntries(attemptEntry, raws).entries.map((entry) => [entry.value.uid, entry]));
   const taken = new Map<string, Sent>();
+  const { reporter: provider } = ctx.providers.email;
   for (const { value } of news) {
     const entry = held.get(value.uid!);
-    const outcome = { ok: true, messageId: value.message_id, hasReceipts: true, provider: null } as const;
+    const outcome = { ok: true, messageId: value.message_id, hasReceipts: true, provider } as const;
     if (entry && !taken.has(entry.value.uid)) taken.set(entry.value.uid, { entry, outcome });
   }
   if (taken.size === 0) return false;
