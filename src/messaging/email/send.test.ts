@@ -119,6 +119,27 @@ test("wrong credentials put the batch back in order, and fail no mail", async ()
   expect(house.outbox()).toHaveLength(2);
 });
 
+test("that the provider stopped our account is told at once, and then every ten minutes while it lasts", async () => {
+  house.sandbox.knobs.patch({ ses: { error_rate: 1, error: "SendingPausedException" } });
+  const around = house.process();
+  const told = () => around.alerts.recorded.filter(({ identifier }) => identifier === "emails:account_stopped");
+  const sendSome = async () => {
+    for (const name of ["a", "b", "c"]) await house.mail(sample(`${name}@example.com`));
+    await house.run(send, around);
+  };
+  await sendSome();
+  expect(told()).toMatchObject([{ level: "urgent" }]);
+  await house.base.clock.advance(570);
+  await sendSome();
+  expect(told()).toHaveLength(1);
+  for (const times of [2, 3]) {
+    await house.base.clock.advance(600);
+    await sendSome();
+    expect(told()).toHaveLength(times);
+  }
+  expect((await house.counts(emailSendStats)).words.failed_permanently).toEqual({ "ses:SendingPausedException": 12 });
+});
+
 test("a stop in the middle of a batch returns what was not sent to the head, in order", async () => {
   const mails = Array.from({ length: 40 }, (_, at) => sample(`p${at}@example.com`));
   const answer = await enqueueMails(house.ctx, mails);

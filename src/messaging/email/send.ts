@@ -14,6 +14,7 @@ import type { EmailOutcome } from "../../providers/email.ts";
 import { errorText } from "../../providers/failure.ts";
 import type { Carried } from "../../providers/provider-chain.ts";
 import { type SuppressedAmong, suppressAfterFailure, suppressedAmong } from "../contacts/service.ts";
+import { tellAccountStopped } from "./account-stopped.ts";
 import { type Unwritten, writeMail } from "./compose.ts";
 import { nudgeByName } from "./enqueue.ts";
 import type { Attempt } from "./entries.ts";
@@ -276,10 +277,7 @@ class SendRun {
       this.#ended = "credentials";
       return "held";
     }
-    if (outcome.accountStopped)
-      ctx.alerts.warning("emails:account_stopped", `the provider stopped our account: ${outcome.extra}`, {
-        urgent: true,
-      });
+    if (outcome.accountStopped) tellAccountStopped(ctx, outcome.extra);
     return outcome;
   }
 
