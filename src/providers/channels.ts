@@ -133,8 +133,8 @@ export class EmailChannel implements EmailProvider {
   }
 
   /** Of whoever would get the next mail: one that is down would be asked in vain, and its limits do not matter now. */
-  async quota(): Promise<EmailQuota | undefined> {
-    return (await this.#chain.current())?.quota();
+  async quota(maxAge?: number): Promise<EmailQuota | undefined> {
+    return (await this.#chain.current())?.quota(maxAge);
   }
 
   /** Of the first provider that keeps such a list. */

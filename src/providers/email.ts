@@ -66,8 +66,11 @@ export interface EmailProvider {
   readonly name: string;
   readonly hasReceipts: boolean;
   send(message: EmailMessage): Promise<EmailOutcome>;
-  /** How much the provider lets us send, remembered for ten minutes; undefined where it does not say. */
-  quota(): Promise<EmailQuota | undefined>;
+  /**
+   * How much the provider lets us send, as it said at most so many seconds ago, ten minutes unless given; undefined where
+   * it does not say.
+   */
+  quota(maxAge?: number): Promise<EmailQuota | undefined>;
   /** Where the provider keeps a list of its own. */
   readonly suppressions?: ProviderSuppressions;
   /** Forgets connections and credentials, so that the next mail starts afresh. */
@@ -92,7 +95,7 @@ export function deliverOnlyTo(provider: EmailProvider, allowed: readonly string[
     name: provider.name,
     hasReceipts: provider.hasReceipts,
     ...(provider.suppressions ? { suppressions: provider.suppressions } : {}),
-    quota: () => provider.quota(),
+    quota: (maxAge) => provider.quota(maxAge),
     reset: () => provider.reset(),
     close: () => provider.close(),
     async send(message) {

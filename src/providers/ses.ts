@@ -53,7 +53,7 @@ export class SesEmail implements EmailProvider {
   readonly suppressions = new SesSuppressions((send) => this.#inTime((signal) => send(this.#open(), signal)));
   readonly #options: SesOptions;
   #client: SESv2Client | undefined;
-  #quota: { readonly value: EmailQuota; readonly until: number } | undefined;
+  #quota: { readonly value: EmailQuota; readonly at: number } | undefined;
 
   constructor(options: SesOptions) {
     this.#options = options;
@@ -76,9 +76,9 @@ export class SesEmail implements EmailProvider {
     }
   }
 
-  async quota(): Promise<EmailQuota | undefined> {
+  async quota(maxAge = QUOTA_LIFE): Promise<EmailQuota | undefined> {
     const { clock } = this.#options;
-    if (this.#quota && clock.monotonic() < this.#quota.until) return this.#quota.value;
+    if (this.#quota && clock.monotonic() - this.#quota.at < maxAge) return this.#quota.value;
     try {
       const account = await this.#inTime((abortSignal) =>
         this.#open().send(new GetAccountCommand({}), { abortSignal }),
@@ -90,7 +90,7 @@ export class SesEmail implements EmailProvider {
         sendingEnabled: account.SendingEnabled ?? true,
       };
       if (value.maxPerSecond <= 0) return undefined;
-      this.#quota = { value, until: clock.monotonic() + QUOTA_LIFE };
+      this.#quota = { value, at: clock.monotonic() };
       return value;
     } catch {
       // Not being allowed to read the quota is no reason not to send.

@@ -60,7 +60,7 @@ export function sandboxClients(
         name: "ses",
         hasReceipts: true,
         send: async (message) => (await ses.now()).send(message),
-        quota: async () => (await ses.now()).quota(),
+        quota: async (maxAge) => (await ses.now()).quota(maxAge),
         suppressions: {
           async *since(time) {
             yield* (await ses.now()).suppressions.since(time);

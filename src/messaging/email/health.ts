@@ -8,6 +8,8 @@ import { emailWebhookStats } from "./stats.ts";
 
 const Level = z.enum(["good", "warning", "critical"]);
 const LOOKS_BACK = 30;
+/** Seconds for which what the provider said of our quota is shown to people. */
+const QUOTA_SHOWN = 60;
 
 export const Health = z.object({
   providers: z.array(z.string()).meta({ description: "Configured ones, the preferred first; none means the sandbox" }),
@@ -18,6 +20,10 @@ export const Health = z.object({
     .string()
     .nullable()
     .meta({ description: "The last day of the month past on which a topic reported" }),
+  last_webhook_at: z
+    .number()
+    .nullable()
+    .meta({ description: "When a topic last reported, to the second; null before the first report" }),
   signatures: z
     .enum(["provider", "own", "none"])
     .meta({ description: "Who signs mails with DKIM: the provider, this installation, or as far as it knows nobody" }),
@@ -44,10 +50,11 @@ export const Health = z.object({
 
 export async function healthOf(ctx: Context): Promise<z.input<typeof Health>> {
   const { commands, topology } = ctx.redis;
-  const [quota, reputation, reported, pause, aside] = await Promise.all([
-    ctx.providers.email.quota().catch(() => undefined),
+  const [quota, reputation, reported, heard, pause, aside] = await Promise.all([
+    ctx.providers.email.quota(QUOTA_SHOWN).catch(() => undefined),
     reputationOf(ctx).catch(() => null),
     lastReport(ctx).catch(() => null),
+    commands.getBuffer(topology.key(keys.lastWebhook())),
     listsPause(ctx),
     commands.llen(topology.key(keys.paused())),
   ]);
@@ -58,6 +65,7 @@ export async function healthOf(ctx: Context): Promise<z.input<typeof Health>> {
     quota: quota ? { max_24h: quota.max24h, sent_24h: quota.sent24h, max_per_second: quota.maxPerSecond } : null,
     topics: [...ctx.config.get(emailSettings.snsTopicArns)],
     last_webhook_on: reported,
+    last_webhook_at: heard === null ? null : keys.lastWebhook.codec.decode(heard),
     signatures:
       providers[0] === "smtp"
         ? ctx.config.get(emailSettings.smtpDkimDomain) === undefined

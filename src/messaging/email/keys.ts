@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  decimal,
   expires,
   family,
   hash,
@@ -85,6 +86,10 @@ export const keys = family("email", {
       ...secret,
     },
   ),
+  lastWebhook: string("email:last_webhook", decimal, {
+    doc: "unix time at which a topic last reported on a mail, to the second",
+    ...own,
+  }),
   decided: decisionFlags("email"),
   callSeen: string("email:call_seen:{call_uid}", literal("1"), {
     doc: "an enqueue that was done, so that repeating it after a lost answer adds nothing",

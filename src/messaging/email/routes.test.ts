@@ -131,3 +131,23 @@ test("operators see what waits, without the codes in it", async () => {
   expect((await admin("GET", "event_queue_info")).json()).toEqual({ length: 0, early: 0, oldest_last_queued_at: null });
   expect((await admin("GET", "health")).json()).toMatchObject({ sending_enabled: true });
 });
+
+test("health shows the provider's limits as they were a minute ago at most, and when a topic last reported", async () => {
+  const health = async () => (await admin("GET", "health")).json();
+  await house.base.clock.advance(61);
+  house.sandbox.knobs.patch({ ses: { max_per_second: 5 } });
+  expect(await health()).toMatchObject({ quota: { max_per_second: 5 }, last_webhook_at: null });
+  house.sandbox.knobs.patch({ ses: { max_per_second: 9 } });
+  await house.base.clock.advance(59);
+  expect((await health()).quota.max_per_second).toBe(5);
+  await house.base.clock.advance(2);
+  expect((await health()).quota.max_per_second).toBe(9);
+  house.listen();
+  await house.mail(sample("success@simulator.amazonses.com"));
+  await house.run(send);
+  await house.news(1);
+  const { received_at } = JSON.parse((await house.ctx.redis.commands.lindex(keys.event(), 0))!) as {
+    received_at: number;
+  };
+  expect(Math.abs((await health()).last_webhook_at - received_at)).toBeLessThanOrEqual(1);
+});

@@ -15,12 +15,16 @@ import { emailWebhookStats } from "./stats.ts";
 /** The most bytes of a notification. */
 export const LARGEST_BODY = 1_048_576;
 const LONGEST_KEPT = 4_096;
+/** Seconds between two notes that topics report: people only want to see that they do. */
+const NOTE_EVERY = 1;
 const SANDBOX_TOPIC = "arn:aws:sns:us-east-1:000000000000:carillon-email";
 
 /** Where notifications are handed in, and who judges them: by address of the topics. */
 interface Office {
   readonly desk: WebhookDesk;
   readonly verifiers: Map<string, SnsVerifier>;
+  /** When it was last noted that a topic reported. */
+  notedAt: number;
 }
 
 const offices = new WeakMap<object, Office>();
@@ -36,7 +40,7 @@ function officeOf(ctx: Context): Office {
     flagTtl: WEBHOOK_FLAG_TTL,
     queued: () => nudgeByName(ctx, "runners.emails.receipt_reconciliation"),
   });
-  const office = { desk, verifiers: new Map() };
+  const office = { desk, verifiers: new Map(), notedAt: Number.NEGATIVE_INFINITY };
   offices.set(ctx, office);
   return office;
 }
@@ -86,13 +90,30 @@ export async function takeNotification(
   try {
     const verifier = verifierFor(ctx, headers["x-amz-sns-topic-arn"]);
     const verdict = await verifier.verify(headers, body);
-    if (verdict.ok) return await takeEnvelope(ctx, verifier, verdict.envelope, at);
+    if (verdict.ok) {
+      const status = await takeEnvelope(ctx, verifier, verdict.envelope, at);
+      await noteReport(ctx, at);
+      return status;
+    }
     ctx.log.warn({ reason: verdict.reason }, "a notification about mails was refused");
     await officeOf(ctx).desk.take({ at, kind: "refused", refusal: verdict.counter });
     return verdict.status;
   } catch (error) {
     ctx.log.error({ err: error }, "a notification about mails could not be taken");
     return 503;
+  }
+}
+
+/** For people who wonder whether topics still report; a note that is lost changes nothing for the notification. */
+async function noteReport(ctx: Context, at: number): Promise<void> {
+  const office = officeOf(ctx);
+  if (Math.abs(at - office.notedAt) < NOTE_EVERY) return;
+  office.notedAt = at;
+  const { commands, topology } = ctx.redis;
+  try {
+    await commands.set(topology.key(keys.lastWebhook()), keys.lastWebhook.codec.encode(at));
+  } catch (error) {
+    ctx.log.warn({ err: error }, "nobody can see when a topic last reported on mails");
   }
 }
 
