@@ -16,7 +16,7 @@ import type { SnsTopic } from "./sns.ts";
 
 const SIGNATURE =
   /^AWS4-HMAC-SHA256 Credential=[^/\s,]+\/\d{8}\/[a-z0-9-]+\/ses\/aws4_request, ?SignedHeaders=[a-z0-9;-]+, ?Signature=[0-9a-f]{64}$/;
-const DAY = 86_400;
+export const DAY = 86_400;
 const MOST_RECIPIENTS = 50;
 const DEFAULT_RATE = 14;
 const DEFAULT_QUOTA = 50_000;

@@ -1,6 +1,7 @@
 import { createTransport } from "nodemailer";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { eventually } from "../../test/harness/facts.ts";
+import type { Fate } from "./fates.ts";
 import { openStage, type Stage } from "./stage.fixture.ts";
 
 let stage: Stage;
@@ -83,6 +84,32 @@ it("the mail server says faults in the language of SMTP", async () => {
   const now = stage.clock.now();
   stage.sandbox.knobs.patch({ ses: { max_per_second: null, outage: { from: now, until: now + 1 } } });
   expect(((await failure()) as SmtpFailure).responseCode).toBe(421);
+});
+
+it("the mail server keeps to the quota of a day, and lets a day pass", async () => {
+  stage.sandbox.knobs.patch({ ses: { quota_24h: 2 } });
+  const codes = async (times: number) => {
+    const seen: (number | undefined)[] = [];
+    for (let time = 0; time < times; time++) seen.push(((await failure()) as SmtpFailure).responseCode);
+    return seen;
+  };
+  expect(await codes(3)).toEqual([undefined, undefined, 454]);
+  await stage.clock.advance(86_401);
+  expect(await codes(1)).toEqual([undefined]);
+});
+
+it("what is set for one receiver happens at the mail server too", async () => {
+  const codeFor = async (fate: Fate, to = "ada@example.com") => {
+    stage.sandbox.knobs.patch({ recipients: { deliver: { [to]: fate } } });
+    return ((await failure({ to })) as SmtpFailure).responseCode;
+  };
+  expect(await codeFor({ fail: "permanent" })).toBe(550);
+  expect(await codeFor({ fail: "transient", times: 1 })).toBe(450);
+  expect(stage.sandbox.inbox.size).toBe(0);
+  expect(await failure()).toEqual({});
+  expect(await codeFor({ after: 5 }, "bounce@simulator.amazonses.com")).toBe(550);
+  expect(await codeFor("never", "bounce@simulator.amazonses.com")).toBeUndefined();
+  expect(stage.sandbox.inbox.size).toBe(2);
 });
 
 it("the mail server cuts the connection, or keeps the mail and says nothing", async () => {

@@ -3,12 +3,13 @@ import { SMTPServer, type SMTPServerSession } from "smtp-server";
 import type { Clock } from "../kernel/clock.ts";
 import type { Agenda } from "./agenda.ts";
 import { refusalOf, type SesError } from "./aws-errors.ts";
+import { meetFate } from "./fates.ts";
 import { isOut } from "./faults.ts";
 import { Gauge } from "./gauge.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Knobs } from "./knobs.ts";
 import { readMail } from "./mail-reader.ts";
-import { takeError } from "./ses.ts";
+import { DAY, takeError } from "./ses.ts";
 import { outcomeOf } from "./ses-notices.ts";
 
 const LARGEST_MAIL = 40 * 1024 * 1024;
@@ -48,6 +49,7 @@ export class SmtpSink {
   }): Promise<SmtpSink> {
     const { clock, knobs, credentials } = plan;
     const second = new Gauge(clock, 1);
+    const day = new Gauge(clock, DAY);
     const server = new SMTPServer({
       logger: false,
       banner: "Carillon sandbox",
@@ -64,8 +66,11 @@ export class SmtpSink {
         done(right ? null : smtpError(535, "5.7.8 Authentication credentials invalid"), { user: auth.username });
       },
       onRcptTo: ({ address }, _session, done) => {
-        const outcome = outcomeOf(address, knobs.ses.rules);
-        if (outcome === "bounce") return done(smtpError(550, "5.1.1 The receiver does not exist"));
+        const fate = meetFate(knobs.recipients, address)?.kind;
+        if (fate === "transient") return done(smtpError(450, "4.2.1 The receiver cannot take mail right now"));
+        const outcome = fate === "never" ? "silent" : outcomeOf(address, knobs.ses.rules);
+        if (outcome === "bounce" || fate === "permanent")
+          return done(smtpError(550, "5.1.1 The receiver does not exist"));
         if (outcome === "suppressionlist") return done(smtpError(550, "5.7.1 The receiver is on the suppression list"));
         return done();
       },
@@ -94,6 +99,8 @@ export class SmtpSink {
       if (refused) return smtpError(...refused);
       if (!second.admit(1, knobs.ses.max_per_second))
         return smtpError(454, "4.7.0 Throttling failure: Maximum sending rate exceeded.");
+      if (!day.admit(1, knobs.ses.quota_24h))
+        return smtpError(454, "4.7.0 Throttling failure: Daily message quota exceeded.");
       const mail = await readMail(raw);
       const id = mail.headers.find(({ name }) => name.toLowerCase() === "message-id")?.value.replaceAll(/[<>]/g, "");
       const from = session.envelope.mailFrom ? session.envelope.mailFrom.address : mail.from;
