@@ -6,7 +6,7 @@ import { liveRoutes } from "../../jobs/live-routes.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { Route } from "../../kernel/route.ts";
 import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
-import { destinationsOf, isHeldBack, suppressedAmong } from "../contacts/service.ts";
+import { contactMethodsOf, isHeldBack, suppressedAmong } from "../contacts/service.ts";
 import { book, brandOf, prepareMail } from "../email_templates/service.ts";
 import { addressOf, enqueueMails, sendQueueLength } from "./enqueue.ts";
 import { CallbackJob, Slug, Subject } from "./entries.ts";
@@ -160,8 +160,8 @@ export const adminRoutes: readonly Route<Context>[] = [
     bodyLimit: BODY_LIMIT,
     async handle(ctx, { body, caller }) {
       const { sub } = caller;
-      const found = sub === undefined ? [] : ((await destinationsOf(ctx, "email", [sub])).get(sub) ?? []);
-      if (sub === undefined || found.length === 0) throw errors.no_verified_email();
+      const emails = sub === undefined ? [] : await verifiedOf(ctx, sub);
+      if (sub === undefined || emails.length === 0) throw errors.no_verified_email();
       const { template, template_parameters } = body;
       const { list } = book.get(template);
       const parameters =
@@ -174,7 +174,6 @@ export const adminRoutes: readonly Route<Context>[] = [
       const counted = await attempt(ctx, [testSends(keys.testSends({ admin: sub }))]);
       if (!counted.allowed) throw errors.too_many_test_mails({ retryAfter: Math.ceil(counted.retryAfter) });
       const job_uid = newUid("jp");
-      const emails = found.map(({ address }) => address);
       await expectEnds(ctx, job_uid, emails);
       await ctx.jobs.enqueueMany(
         sendTest,
@@ -206,6 +205,19 @@ export const adminRoutes: readonly Route<Context>[] = [
     },
   }),
 ];
+
+/**
+ * Whoever tries a mail out has asked for it, so switched-off notifications do not matter; and what is suppressed fails where
+ * its sender watches, which says more than that there is no address.
+ */
+async function verifiedOf(ctx: Context, sub: string): Promise<readonly string[]> {
+  const { emails } = await contactMethodsOf(ctx, sub);
+  const verified = emails.filter(({ verified }) => verified).map(({ value }) => value);
+  // Those that differ in case only are one mailbox.
+  return verified.filter(
+    (email, at) => verified.findIndex((other) => other.toLowerCase() === email.toLowerCase()) === at,
+  );
+}
 
 /** A link like the one that the mail will get, for rendering it beforehand. */
 const previewUnsubscribeUrl = (ctx: Context) =>

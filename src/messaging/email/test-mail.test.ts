@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createUser } from "../../people/users/service.ts";
-import { addEmails } from "../contacts/service.ts";
+import { addEmails, suppressEmails } from "../contacts/service.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import { type EmailHouse, openEmail } from "./email.fixture.ts";
 import { errors } from "./errors.ts";
@@ -80,6 +80,20 @@ test("a test mail to two addresses ends when both have, and has failed if one di
   const { done, outcome } = await story(job_uid);
   expect([done, outcome]).toEqual([true, "failed"]);
   expect((await steps(job_uid)).join("\n")).toContain("failed: bounce@simulator.amazonses.com: receipt: Bounce (Perm");
+});
+
+test("a test mail goes to every verified address of its sender, whatever they switched off, and says what holds it back", async () => {
+  await person("ada@example.com", "held@example.com");
+  await addEmails(house.ctx, [{ userSub: "ada", email: "new@example.com", verified: false, cause: "identity" }]);
+  await house.query("update user_email_addresses set receives_notifications = false where email = 'ada@example.com'");
+  await suppressEmails(house.ctx, [{ email: "held@example.com", reason: "Bounce", scope: "all" }]);
+  const { job_uid, emails } = (await ask()).body;
+  expect(emails).toEqual(["ada@example.com", "held@example.com"]);
+  await work(job_uid, emails);
+  await house.run(send);
+  await house.callbacks();
+  expect(house.outbox().map(({ to }) => to)).toEqual(["ada@example.com"]);
+  expect((await steps(job_uid)).join("\n")).toContain("failed: held@example.com: template: Suppressed");
 });
 
 test("a test mail that is tried again says so and does not end", async () => {
