@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
-import { send } from "./jobs.ts";
+import { type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
+import { receiptReconciliation, send, staleReceiptDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { emailSendStats } from "./stats.ts";
 import { readToken, unsubscribeUrl } from "./unsubscribe-token.ts";
@@ -130,6 +130,44 @@ test("operators see what waits, without the codes in it", async () => {
   });
   expect((await admin("GET", "event_queue_info")).json()).toEqual({ length: 0, early: 0, oldest_last_queued_at: null });
   expect((await admin("GET", "health")).json()).toMatchObject({ sending_enabled: true });
+});
+
+test("operators see what the last run of working news in found, kind by kind, and what was given up for want of news", async () => {
+  for (const path of ["last_reconciliation_job", "last_stale_receipt_detection_job"])
+    expect((await admin("GET", path)).status).toBe(404);
+  const around = house.process({ provider: new Taker() });
+  for (let at = 0; at < 7; at++) await house.mail(sample(`p${at}@example.com`));
+  await house.run(send, around);
+  const ids = await house.ctx.redis.commands.zrange(keys.pending(), 0, "-1");
+  const delivery = { type: "Delivery" };
+  const bounce = { type: "Bounce", reason: { primary: "Permanent", secondary: "General" } };
+  const complaint = { type: "Complaint", feedback_type: null };
+  const received_at = house.base.clock.now() - 10;
+  const news = [
+    ...[delivery, bounce, bounce, complaint, complaint, complaint].map((notification, at) => [ids[at], notification]),
+    ...Array.from({ length: 4 }, (_, at) => [`d${at}`, delivery]),
+    ...Array.from({ length: 5 }, (_, at) => [`b${at}`, bounce]),
+    ...Array.from({ length: 6 }, (_, at) => [`c${at}`, complaint]),
+  ].map(([message_id, notification]) => JSON.stringify({ message_id, notification, received_at }));
+  await house.ctx.redis.commands.rpush(keys.event(), ...news);
+  await house.run(receiptReconciliation);
+  expect((await admin("GET", "last_reconciliation_job")).json()).toMatchObject({
+    attempted: 21,
+    succeeded_and_found: 1,
+    bounced_and_found: 2,
+    complaint_and_found: 3,
+    succeeded_but_abandoned: 4,
+    bounced_but_abandoned: 5,
+    complaint_and_abandoned: 6,
+    stop_reason: "list_exhausted",
+    in_purgatory: 0,
+  });
+  await house.base.clock.advance(86_401);
+  await house.run(staleReceiptDetection);
+  expect((await admin("GET", "last_stale_receipt_detection_job")).json()).toMatchObject({
+    abandoned: 1,
+    stop_reason: "list_exhausted",
+  });
 });
 
 test("health shows the provider's limits as they were a minute ago at most, and when a topic last reported", async () => {
