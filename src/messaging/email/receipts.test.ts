@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
+import type { EmailMessage, EmailProvider } from "../../providers/email.ts";
 import { readFailure } from "./callbacks.ts";
-import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
+import { type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
 import { receiptReconciliation, send, staleReceiptDetection } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { emailEventStats, emailSendStats, emailWebhookStats } from "./stats.ts";
@@ -106,6 +107,32 @@ test("news that outruns the provider's answer waits for it, and older news of un
   await house.run(receiptReconciliation);
   expect((await house.counts(emailEventStats)).words.succeeded).toEqual({ abandoned: 2, found: 1 });
   expect(await house.length(keys.early())).toBe(0);
+});
+
+test("a receipt that comes before the provider's slow answer waits aside, and is then found", async () => {
+  const ses = house.ses();
+  const early: number[] = [];
+  // As behind a relay that knows neither our tags nor our headers: only the id says which mail a receipt is about.
+  const nameless = Object.assign(new Taker(), {
+    async send({ tags: _, mime, ...message }: EmailMessage) {
+      const bare = Buffer.from(mime.toString("latin1").replace(/^X-Carillon-Email-Uid: .*\r\n/m, ""), "latin1");
+      const outcome = await ses.send({ ...message, mime: bare });
+      await house.run(receiptReconciliation);
+      early.push(await house.length(keys.early()));
+      return outcome;
+    },
+  });
+  house.listen();
+  house.sandbox.knobs.patch({ ses: { notify_before_response: true, latency_ms: 2_000 } });
+  await house.mail(sample(at("success")));
+  await house.run(send, house.process({ provider: nameless as unknown as EmailProvider }));
+  expect(early).toEqual([1]);
+  expect((await house.counts(emailEventStats)).events).toEqual({});
+  await house.base.clock.advance(1);
+  await house.run(receiptReconciliation);
+  expect((await house.counts(emailEventStats)).words).toEqual({ attempted: { found: 1 }, succeeded: { found: 1 } });
+  expect(await house.callbacks()).toEqual(["runners.emails.default_success"]);
+  expect([await house.length(keys.early()), await house.length(keys.pending())]).toEqual([0, 0]);
 });
 
 test("of two receipts for one mail in one batch the first is found and the second is not", async () => {

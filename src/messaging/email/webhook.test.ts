@@ -1,7 +1,14 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
-import { CERTIFICATE_PATH, snsSignature } from "../../sandbox/sns-signer.ts";
+import { MortalSql } from "../../../test/harness/chaos-sql.ts";
+import { eventually } from "../../../test/harness/facts.ts";
+import { answersText, startServer } from "../../providers/http-server.fixture.ts";
+import { emailSettings } from "../../providers/settings.ts";
+import { CERTIFICATE_PATH, snsCertificate, snsSignature } from "../../sandbox/sns-signer.ts";
+import { buildServer } from "../../surfaces/http/index.ts";
 import { type EmailHouse, openEmail, overheard } from "./email.fixture.ts";
+import { email as room } from "./index.ts";
 import { receiptReconciliation } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { emailWebhookStats } from "./stats.ts";
@@ -116,6 +123,73 @@ test.each([
     expect(await house.ctx.redis.commands.llen("quarantine:email:event")).toBe(0);
   },
 );
+
+test("a topic of ours is confirmed with one fetch and people hear of it; a failed fetch has it come again; strangers get none", async () => {
+  const certificate = await snsCertificate();
+  const amazon = await startServer((request, response) =>
+    answersText(200, request.path === CERTIFICATE_PATH ? certificate : "<ConfirmSubscriptionResponse/>")(
+      request,
+      response,
+    ),
+  );
+  const around = house.process({ config: [[emailSettings.snsBaseUrl, amazon.url]] });
+  const confirmations = () => amazon.requests.filter(({ path }) => path !== CERTIFICATE_PATH);
+  const ask = async (TopicArn = TOPIC) => {
+    const SubscribeURL = `${amazon.url}/?Action=ConfirmSubscription&Token=a`;
+    const asked = { Type: "SubscriptionConfirmation", Token: "a", TopicArn, SubscribeURL, Message: "please" };
+    const { headers, body } = await notification(asked, { SigningCertURL: `${amazon.url}${CERTIFICATE_PATH}` });
+    return takeNotification(around, { headers, body: Buffer.from(body) });
+  };
+  expect(await ask("arn:aws:sns:us-east-1:000000000000:strangers")).toBe(403);
+  expect(amazon.requests).toEqual([]);
+  expect(await ask()).toBe(200);
+  expect(confirmations()).toMatchObject([{ method: "GET", path: "/?Action=ConfirmSubscription&Token=a" }]);
+  expect(around.alerts.recorded).toMatchObject([{ level: "ops", text: expect.stringContaining(TOPIC) }]);
+  expect(await counts()).toEqual({ received: 2, signature_invalid: 1, verified: 1, accepted: 1 });
+  amazon.once.push(answersText(500, "not now"));
+  expect(await ask()).toBe(503);
+  expect(confirmations()).toHaveLength(2);
+  expect(await counts()).toMatchObject({ received: 3, verified: 2, accepted: 1, unprocessable: 1 });
+  expect(around.alerts.recorded).toHaveLength(1);
+  await amazon.close();
+});
+
+test("a notification that breaks off on its way is counted as such", async () => {
+  const { headers, body } = await notification();
+  const { port } = new URL(house.url);
+  const socket = connect(Number(port), "127.0.0.1");
+  const lines = Object.entries({ ...headers, host: "a", "content-length": body.length }).map((pair) => pair.join(": "));
+  const request = ["POST /api/1/emails/sns-mail HTTP/1.1", ...lines, "", body.slice(0, 100)].join("\r\n");
+  socket.write(request, () => socket.destroy());
+  await eventually(async () => (await counts()).received, "the notification");
+  expect(await counts()).toEqual({ received: 1, body_read_error: 1 });
+  expect(await house.length(keys.event())).toBe(0);
+});
+
+test.each([
+  ["never answers", () => new Promise<never>(() => {})],
+  ["refuses every statement", () => Promise.reject(new Error("SQL is down"))],
+] as const)("while the database %s, a notification is answered at once", async (_, answer) => {
+  const asked: string[] = [];
+  const sql = new MortalSql(house.base.sql);
+  sql.pass = (statement) => {
+    asked.push(statement);
+    return answer();
+  };
+  const server = await buildServer(house.process({ sql }), [room]);
+  const sent = { method: "POST", url: "/api/1/emails/sns-mail" } as const;
+  const { headers, body } = await notification();
+  const complaint = { complaintFeedbackType: "abuse", complainedRecipients: [{ emailAddress: "ada@example.com" }] };
+  const Message = JSON.stringify({ notificationType: "Complaint", mail: { messageId: "mail-2" }, complaint });
+  const second = await notification({ Message, MessageId: "another" });
+  const senseless = await notification({ Message: "hello", MessageId: "a third" });
+  for (const each of [{ headers, body }, second, senseless])
+    expect((await server.inject({ ...sent, headers: each.headers, payload: each.body })).statusCode).toBe(202);
+  expect(await house.length(keys.event())).toBe(2);
+  expect(await house.length(keys.unprocessable())).toBe(1);
+  expect(asked).toEqual([]);
+  await server.close();
+});
 
 test("a topic says goodbye: people hear of it, and it is not subscribed again", async () => {
   const SubscribeURL = `${house.sandbox.url}/?Action=ConfirmSubscription`;
