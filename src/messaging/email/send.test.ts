@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { listQuarantined } from "../../mechanisms/quarantine/index.ts";
-import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
+import type { EmailProvider } from "../../providers/email.ts";
+import { type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
 import { receiptReconciliation, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { acceptHandover, attemptsFor, enqueueMails, errors } from "./service.ts";
@@ -55,6 +56,39 @@ test("a limit of mails in a second is kept, and no mail fails for it", async () 
     accepted: 20,
   });
   expect(await stopReason()).toBe("list_exhausted");
+});
+
+/** When each of so many mails is given to a provider that has this to say of its limits. */
+async function pacedBy(mails: number, quota: EmailProvider["quota"]): Promise<readonly number[]> {
+  const taker = Object.assign(new Taker(), { quota });
+  const times: number[] = [];
+  taker.meanwhile = () => void times.push(house.base.clock.monotonic());
+  await enqueueMails(
+    house.ctx,
+    Array.from({ length: mails }, (_, at) => sample(`p${at}@example.com`)),
+  );
+  await house.run(send, house.process({ provider: taker, config: [[settings.maxPerSecond, 1_000]] }));
+  expect(times).toHaveLength(mails);
+  return times;
+}
+/** The shortest time in which one mail more went out than a second allows. */
+const shortest = (times: readonly number[], perSecond: number) =>
+  Math.min(...times.slice(perSecond).map((at, index) => at - times[index]!));
+
+test("a run keeps to what the provider says it takes in a second", async () => {
+  house.sandbox.knobs.patch({ ses: { max_per_second: 5 } });
+  const ses = house.ses();
+  const times = await pacedBy(60, () => ses.quota());
+  expect(shortest(times, 5)).toBeGreaterThan(0.999);
+  expect((await house.counts(emailSendStats)).events).toMatchObject({ attempted: 60, accepted: 60 });
+  await ses.close();
+});
+
+test.each<[string, EmailProvider["quota"]]>([
+  ["does not say", async () => undefined],
+  ["cannot say", () => Promise.reject(new Error("no answer"))],
+])("a provider with receipts that %s what it takes gets 14 mails a second", async (_, quota) => {
+  expect(shortest(await pacedBy(29, quota), 14)).toBeGreaterThan(0.999);
 });
 
 test("a throttled mail is tried again after 15 s, not before, and decided once however often its callback runs", async () => {
@@ -119,6 +153,25 @@ test("wrong credentials put the batch back in order, and fail no mail", async ()
   expect(house.outbox()).toHaveLength(2);
 });
 
+test("a provider that refused our credentials starts afresh, once nothing is with it any more", async () => {
+  const steps: string[] = [];
+  const taker = Object.assign(new Taker(), {
+    async send() {
+      steps.push("asked");
+      await house.query("select 1");
+      steps.push("refused");
+      const about = { identifier: "SESClientError", subidentifier: "ExpiredTokenException", extra: null } as const;
+      return { ok: false, ...about, retryable: false, credentials: true } as const;
+    },
+    reset: async () => void steps.push("reset"),
+  });
+  for (const name of ["a", "b", "c"]) await house.mail(sample(`${name}@example.com`));
+  await house.run(send, house.process({ provider: taker as unknown as EmailProvider }));
+  expect(await stopReason()).toBe("credentials");
+  expect(steps.filter((step) => step === "reset")).toEqual(["reset"]);
+  expect(steps.at(-1)).toBe("reset");
+});
+
 test("that the provider stopped our account is told at once, and then every ten minutes while it lasts", async () => {
   house.sandbox.knobs.patch({ ses: { error_rate: 1, error: "SendingPausedException" } });
   const around = house.process();
@@ -138,6 +191,24 @@ test("that the provider stopped our account is told at once, and then every ten 
     expect(told()).toHaveLength(times);
   }
   expect((await house.counts(emailSendStats)).words.failed_permanently).toEqual({ "ses:SendingPausedException": 12 });
+});
+
+test("answers go where the settings say, and lists can be left by mail too", async () => {
+  const around = house.process({
+    config: [
+      [settings.replyTo, "Help <help@example.com>"],
+      [settings.unsubscribeMailto, "mailto:leave@example.com"],
+    ],
+  });
+  const parameters = { name: "Ada", message: "Time to breathe", url: "https://example.com/now" };
+  await house.mail({ email: PERSON, template: "dailyReminder", parameters });
+  await house.run(send, around);
+  await house.mail({ email: PERSON, template: "dailyReminder", parameters });
+  await house.run(send);
+  const [settled, plain] = house.outbox().map(({ raw }) => raw);
+  expect(settled).toMatch(/^Reply-To: Help <help@example\.com>\r$/m);
+  expect(settled).toMatch(/^List-Unsubscribe: <http[^>]+>, <mailto:leave@example\.com>\r$/m);
+  expect(plain).not.toMatch(/^Reply-To:|mailto:/m);
 });
 
 test("a stop in the middle of a batch returns what was not sent to the head, in order", async () => {

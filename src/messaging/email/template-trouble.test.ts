@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type FixtureServer, isSilent, startServer } from "../../providers/http-server.fixture.ts";
+import { book } from "../email_templates/service.ts";
 import { settings as templateSettings } from "../email_templates/settings.ts";
 import { type EmailHouse, openEmail, sample } from "./email.fixture.ts";
 import { send } from "./jobs.ts";
@@ -36,6 +37,38 @@ test("a mail whose logo cannot be fetched, or comes too slowly, is not sent with
     await house.run(send);
     expect(house.outbox()).toHaveLength(1);
   }
+});
+
+const breaks = () => {
+  throw new TypeError("the template is broken");
+};
+const rendering = (instead: () => { html: string; text: string }) =>
+  vi.spyOn(book.get("sample"), "render").mockImplementation(instead);
+const attaching = (instead: () => never) => vi.spyOn(book.get("sample"), "attachments").mockImplementation(instead);
+
+test.each([
+  ["breaks", () => rendering(breaks), "failed_transiently", "template:500"],
+  [
+    "renders more than a mail may hold",
+    () => rendering(() => ({ html: "x".repeat(524_289), text: "x" })),
+    "failed_permanently",
+    "template:InternalError",
+  ],
+  ["cannot make its attachments", () => attaching(breaks), "failed_permanently", "template:InternalError"],
+] as const)("a mail whose template %s is not sent, and its failure says why", async (_, spoil, event, word) => {
+  const spy = spoil();
+  await house.mail(sample("ada@example.com"));
+  await house.run(send);
+  spy.mockRestore();
+  expect(house.outbox()).toEqual([]);
+  const { events, words } = await house.counts(emailSendStats);
+  expect([events, words]).toEqual([{ queued: 1, attempted: 1, [event]: 1 }, { [event]: { [word]: 1 } }]);
+  await house.callbacks();
+  expect(await house.length(keys.retrying())).toBe(event === "failed_transiently" ? 1 : 0);
+  // It did not hold the others up either: the next one goes at once.
+  await house.mail(sample("bea@example.com"));
+  await house.run(send);
+  expect(house.outbox().map(({ to }) => to)).toEqual(["bea@example.com"]);
 });
 
 test("a run rests 2, 4, then 8 s after each failure that the next mail would share, and sends one at a time until one is taken", async () => {

@@ -75,6 +75,32 @@ test("what comes from outside is shown, never obeyed", async () => {
   await server.close();
 });
 
+test("links that were made with an older secret work while it is listed, and new ones are made with the first", async () => {
+  const wish = { email: PERSON, list: "reminders", emailUid: "crl_em_x", issuedAt: 1 };
+  const withKeys = (...keys: string[]) => house.process({ config: [[settings.unsubscribeKeys, keys]] });
+  const [old, fresh] = ["k1:a secret of last year", "k2:a secret of this year"];
+  const links = {
+    unlisted: unsubscribeUrl(house.ctx, wish),
+    older: unsubscribeUrl(withKeys(old), wish),
+    newer: unsubscribeUrl(withKeys(fresh, old), wish),
+  };
+  expect(Object.values(links).map((link) => /unsubscribe\/(\w+)\./.exec(link)?.[1])).toEqual(["0", "k1", "k2"]);
+  const statusWith = async (keys: readonly string[], link: string) => {
+    const server = await buildServer(withKeys(...keys), [room]);
+    const { statusCode } = await server.inject({ method: "POST", url: new URL(link).pathname, headers: FORM });
+    await server.close();
+    return statusCode;
+  };
+  for (const link of Object.values(links)) {
+    expect(await statusWith([fresh, old], link)).toBe(200);
+    expect(await suppressions()).toEqual([{ reason: "User", scope: "lists" }]);
+    await house.query("delete from suppressed_emails");
+  }
+  expect(await statusWith([fresh], links.older)).toBe(404);
+  expect(await statusWith(["k1:another secret of that name"], links.older)).toBe(404);
+  expect(await suppressions()).toEqual([]);
+});
+
 test("a browser that leaves sees that it is done and how to undo it, and the page remembers", async () => {
   const url = linkFor();
   const left = await call("POST", url, "List-Unsubscribe=One-Click", BROWSER);

@@ -350,6 +350,14 @@ describe("mails with attachments", () => {
     expect(parsed.attachments[0]).toMatchObject({ contentId: "<bell>", mimeType: "image/png", disposition: "inline" });
   });
 
+  test("a mail of more than ten mebibytes is refused, with and without attachments", async () => {
+    const html = "x".repeat(10_485_760);
+    expect(() => composeMail({ ...plainMail, html })).toThrow(/at most 10485760 are sent/);
+    await expect(composeMail({ ...plainMail, html, attachments: [file] })).rejects.toSatisfy(
+      errors.template_output_too_large.matches,
+    );
+  });
+
   test("too many, too large or badly named attachments are refused", async () => {
     const attach = (...attachments: Mail["attachments"] & object) => composeMail({ ...plainMail, attachments });
     await expect(attach(...Array.from({ length: 11 }, () => file))).rejects.toThrow("number of attachments");
