@@ -243,6 +243,17 @@ describe("the providers of a channel", () => {
     expect(await new EmailChannel(ctx, []).quota()).toBeUndefined();
   });
 
+  test("a report tells who carried its mail where only one provider has its mails reported on", () => {
+    const [silent, one, other] = [new Scripted("silent", false), new Scripted("one"), new Scripted("other")];
+    const reporter = (...providers: Scripted[]) => new EmailChannel(ctx, providers).reporter;
+    expect([reporter(silent, one), reporter(one, other), reporter(silent), reporter()]).toEqual([
+      "one",
+      null,
+      null,
+      null,
+    ]);
+  });
+
   test("resetting and closing reach every provider, and a name may stand only once", async () => {
     const providers = [new Scripted("first"), new Scripted("second")];
     const channel = new EmailChannel(ctx, providers);
