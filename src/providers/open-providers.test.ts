@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -127,6 +128,31 @@ test.each<[string, Record<string, string>]>([
     code: "invalid_settings",
     message: expect.stringContaining(`${name} is missing`),
   });
+});
+
+test("a DKIM key that would leave mails unsigned stops the start, and one that signs does not", async () => {
+  const withKey = (key: string) =>
+    open(
+      configOf({
+        CARILLON_EMAIL_PROVIDER: "smtp",
+        CARILLON_EMAIL_SMTP_HOST: "127.0.0.1",
+        CARILLON_EMAIL_SMTP_DKIM_DOMAIN: "example.com",
+        CARILLON_EMAIL_SMTP_DKIM_SELECTOR: "carillon",
+        CARILLON_EMAIL_SMTP_DKIM_PRIVATE_KEY: key,
+      }),
+    );
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  await (await withKey(key)).close();
+  const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  for (const wrong of ["a secret", key.replaceAll("\n", "\\n"), other]) {
+    const refused = await withKey(wrong).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: "invalid_settings",
+      message: expect.stringContaining("CARILLON_EMAIL_SMTP_DKIM_PRIVATE_KEY"),
+    });
+    expect((refused as Error).message).not.toContain(wrong);
+  }
 });
 
 test("the simulated provider may be asked for by name, and only by itself", async () => {

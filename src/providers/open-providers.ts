@@ -119,19 +119,24 @@ async function openSmtp(config: Config): Promise<EmailProvider> {
   const secure = config.get(emailSettings.smtpSecure);
   const user = config.get(emailSettings.smtpUser);
   const domainName = config.get(emailSettings.smtpDkimDomain);
-  const { SmtpEmail } = await import("./smtp.ts");
+  const { signsOneClick, SmtpEmail } = await import("./smtp.ts");
+  const dkim = domainName
+    ? {
+        domainName,
+        keySelector: required(config, emailSettings.smtpDkimSelector, "a DKIM domain"),
+        privateKey: required(config, emailSettings.smtpDkimPrivateKey, "a DKIM domain"),
+      }
+    : undefined;
+  if (dkim && !(await signsOneClick(dkim)))
+    throw kernelErrors.invalid_settings({
+      message: `The configuration is not valid:\n  ${emailSettings.smtpDkimPrivateKey.env} signs no mail. It must be a private RSA key in PEM form, line breaks included`,
+    });
   return new SmtpEmail({
     host: required(config, emailSettings.smtpHost, "smtp"),
     port,
     secure: secure === "auto" ? port === 465 : secure === "true",
     auth: user ? { user, pass: required(config, emailSettings.smtpPassword, "a user of SMTP") } : undefined,
-    dkim: domainName
-      ? {
-          domainName,
-          keySelector: required(config, emailSettings.smtpDkimSelector, "a DKIM domain"),
-          privateKey: required(config, emailSettings.smtpDkimPrivateKey, "a DKIM domain"),
-        }
-      : undefined,
+    dkim,
     timeout: config.get(emailSettings.timeout),
   });
 }

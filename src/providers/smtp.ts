@@ -1,4 +1,6 @@
+import { text } from "node:stream/consumers";
 import { createTransport, type Transporter, type TransportOptions } from "nodemailer";
+import DKIM from "nodemailer/lib/dkim";
 import {
   bareAddress,
   type EmailFailure,
@@ -10,13 +12,19 @@ import {
 } from "./email.ts";
 import { cameBeforeTheRequest, errorText } from "./failure.ts";
 
+export interface DkimOptions {
+  readonly domainName: string;
+  readonly keySelector: string;
+  readonly privateKey: string;
+}
+
 export interface SmtpOptions {
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte; otherwise the connection is upgraded before anything is said. */
   readonly secure: boolean;
   readonly auth?: { readonly user: string; readonly pass: string };
-  readonly dkim?: { readonly domainName: string; readonly keySelector: string; readonly privateKey: string };
+  readonly dkim?: DkimOptions;
   /** Seconds that each step of the conversation may take. */
   readonly timeout: number;
 }
@@ -43,6 +51,26 @@ export const SIGNED_HEADERS = [
   ..."MIME-Version Content-Type Content-Transfer-Encoding Auto-Submitted X-Carillon-Email-Uid".split(" "),
   ..."List-Id List-Unsubscribe List-Unsubscribe-Post".split(" "),
 ].join(":");
+
+const ONE_CLICK = ["list-unsubscribe", "list-unsubscribe-post"];
+/** As much of a mail to a list as its signature is about. */
+const SPECIMEN = [
+  "From: sender@example.com",
+  "List-Unsubscribe: <https://example.com/leave>",
+  "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+  "",
+  "Hello",
+].join("\r\n");
+
+/**
+ * Whether mails are signed with this key, and both headers of a one-click unsubscription with them. To be asked before the
+ * first mail: with a key that it cannot use the library sends mails unsigned, and says nothing.
+ */
+export async function signsOneClick(dkim: DkimOptions): Promise<boolean> {
+  const signed = await text(new DKIM({ ...dkim, headerFieldNames: SIGNED_HEADERS }).sign(SPECIMEN));
+  const covered = /^DKIM-Signature:[\s\S]*?[\s;]h=([^;]*);/.exec(signed)?.[1]?.replaceAll(/\s/g, "").toLowerCase();
+  return covered !== undefined && ONE_CLICK.every((header) => covered.split(":").includes(header));
+}
 
 /** Any server that takes mail. Over a pool of connections, one mail a conversation. */
 export class SmtpEmail implements EmailProvider {
