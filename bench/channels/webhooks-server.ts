@@ -17,7 +17,7 @@ import type { Sql } from "../../src/kernel/sql/index.ts";
 import { Locks } from "../../src/mechanisms/lock/index.ts";
 import { settings as roomSettings } from "../../src/messaging/sms/settings.ts";
 import type { Providers } from "../../src/providers/index.ts";
-import { emailSettings, smsSettings } from "../../src/providers/settings.ts";
+import { emailSettings, twilioAccounts } from "../../src/providers/settings.ts";
 import { type SnsEnvelope, signedText } from "../../src/providers/sns.ts";
 import { CERTIFICATE_PATH } from "../../src/sandbox/sns-signer.ts";
 import { buildServer } from "../../src/surfaces/http/index.ts";
@@ -39,7 +39,7 @@ async function ours(plan: ServerPlan) {
   await redis.ready();
   const config = new Config([]).with(
     [accessSettings.rootSecret, "a root secret for measuring, long enough"],
-    [smsSettings.twilioAuthToken, plan.authToken],
+    [twilioAccounts.twilio.authToken, plan.authToken],
     [roomSettings.publicUrl, plan.publicUrl],
     [emailSettings.provider, ["ses"]],
     [emailSettings.snsTopicArns, [plan.topicArn]],

@@ -68,7 +68,10 @@ export class SmsChannel implements SmsProvider {
     return told(result, how);
   }
 
-  /** Without the name of its carrier a text is looked for at each provider, until one knows it. */
+  /**
+   * Without the name of its carrier a text is looked for at each provider, until one knows it. If none does, who could not
+   * be asked has the word: it may be the one that has the text.
+   */
   async fetch(sid: string, carrier?: string | null): Promise<SmsFetchOutcome> {
     const look = (one: SmsProvider) => one.fetch(sid);
     const unknown = () => unconfigured("ClientErrorOther");
@@ -76,9 +79,10 @@ export class SmsChannel implements SmsProvider {
     const said = await this.#chain.askAround<SmsFetchOutcome>(
       look,
       (outcome) => [outcome],
-      (outcome) => outcome.ok || outcome.identifier !== "ClientError404",
+      ({ ok }) => ok,
     );
-    return said.at(-1) ?? unknown();
+    const known = said.find(({ ok }) => ok) ?? said.find((one) => !one.ok && one.identifier !== "ClientError404");
+    return known ?? said[0] ?? unknown();
   }
 
   /** Without the name of its carrier, what any provider has. A provider that cannot tell leaves the question open. */

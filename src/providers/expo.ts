@@ -19,6 +19,8 @@ import {
 } from "./push.ts";
 
 export interface ExpoOptions {
+  /** Of the account, where there are several. */
+  readonly name?: string;
   readonly baseUrl: string;
   /** Needed where the Expo project has enhanced push security. */
   readonly accessToken?: string;
@@ -45,10 +47,11 @@ const compress = promisify(gzip);
 
 /** The push service of Expo. What an answer means for the whole request is decided first, then item by item. */
 export class ExpoPush implements PushProvider {
-  readonly name = "expo";
+  readonly name: string;
   readonly #options: ExpoOptions;
 
   constructor(options: ExpoOptions) {
+    this.name = options.name ?? "expo";
     this.#options = options;
   }
 

@@ -11,7 +11,7 @@ import { testMail } from "./email.conformance.ts";
 import { answersJson, type FixtureServer, startServer } from "./http-server.fixture.ts";
 import { openProviders, type StandIns } from "./open-providers.ts";
 import type { PushProvider } from "./push.ts";
-import { emailSettings, providerSettings, pushSettings, smsSettings } from "./settings.ts";
+import { emailSettings, expoAccounts, providerSettings, pushSettings, smsSettings } from "./settings.ts";
 
 const dataDirectory = mkdtempSync(join(tmpdir(), "carillon-test-providers-"));
 let ctx: TestContext;
@@ -94,7 +94,7 @@ test("without settings nothing is sent, unless somebody stands in", async () => 
   const stoodIn = await open(new Config([]), { push: [counting] });
   await stoodIn.push.send([{ to: "t", title: "t", body: "b" }]);
   expect(seen).toEqual([1]);
-  const configured = new Config([]).with([pushSettings.provider, ["expo"]], [pushSettings.expoBaseUrl, server.url]);
+  const configured = new Config([]).with([pushSettings.provider, ["expo"]], [expoAccounts.expo.baseUrl, server.url]);
   await (await open(configured, { push: [counting] })).push.send([{ to: "t", title: "t", body: "b" }]);
   expect(seen).toEqual([1]);
 });
@@ -117,6 +117,7 @@ test("real clients pointed at the simulated providers stand in for a channel eac
 test.each<[string, Record<string, string>]>([
   ["CARILLON_SMS_TWILIO_ACCOUNT_SID", { CARILLON_SMS_PROVIDER: "twilio" }],
   ["CARILLON_SMS_TWILIO_AUTH_TOKEN", { CARILLON_SMS_PROVIDER: "twilio", CARILLON_SMS_TWILIO_ACCOUNT_SID: "AC1" }],
+  ["CARILLON_SMS_TWILIO_STANDBY_ACCOUNT_SID", { CARILLON_SMS_PROVIDER: "twilio_standby" }],
   ["CARILLON_EMAIL_SMTP_HOST", { CARILLON_EMAIL_PROVIDER: "smtp" }],
   ["CARILLON_EMAIL_SES_SECRET_ACCESS_KEY", { CARILLON_EMAIL_PROVIDER: "ses", CARILLON_EMAIL_SES_ACCESS_KEY_ID: "A" }],
   [
@@ -163,17 +164,20 @@ test("the simulated provider may be asked for by name, and only by itself", asyn
 
 test("names of providers and addresses are checked at the start", () => {
   expect(() => configOf({ CARILLON_EMAIL_PROVIDER: "pigeon" })).toThrow("CARILLON_EMAIL_PROVIDER");
+  expect(() => configOf({ CARILLON_PUSH_PROVIDER: "expo,expo" })).toThrow("names a provider twice");
   expect(() => configOf({ CARILLON_PUSH_EXPO_BASE_URL: "exp.host" })).toThrow("must be an address");
 });
 
 test("every credential of a provider is kept out of logs and listings", () => {
-  const secrets = [pushSettings, smsSettings, emailSettings]
+  const secrets = providerSettings
     .flatMap((group) => Object.values(group) as Setting<unknown>[])
     .filter(({ secret }) => secret)
     .map(({ name }) => name);
   expect(secrets).toEqual([
     "push.expo.accessToken",
+    "push.expoStandby.accessToken",
     "sms.twilio.authToken",
+    "sms.twilioStandby.authToken",
     "email.ses.secretAccessKey",
     "email.smtp.password",
     "email.smtp.dkimPrivateKey",

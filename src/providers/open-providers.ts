@@ -7,7 +7,7 @@ import type { Providers } from "./index.ts";
 import { openObjectStore } from "./open-object-store.ts";
 import type { ChainContext } from "./provider-chain.ts";
 import type { PushProvider } from "./push.ts";
-import { emailSettings, pushSettings, smsSettings } from "./settings.ts";
+import { emailSettings, expoAccounts, pushSettings, smsSettings, twilioAccounts } from "./settings.ts";
 import type { SmsProvider } from "./sms.ts";
 import { TwilioSms } from "./twilio.ts";
 
@@ -52,33 +52,35 @@ const orElse = <P>(configured: readonly P[], standIns: readonly P[] = []) =>
   configured.length > 0 ? configured : standIns;
 
 function pushIn(config: Config, { clock, log, userAgent }: ProviderSurroundings): PushProvider[] {
-  return config.get(pushSettings.provider).map(
-    () =>
-      new ExpoPush({
-        baseUrl: config.get(pushSettings.expoBaseUrl),
-        accessToken: config.get(pushSettings.expoAccessToken),
-        timeout: config.get(pushSettings.timeout),
-        userAgent,
-        clock,
-        log,
-      }),
-  );
+  return config.get(pushSettings.provider).map((name) => {
+    const account = expoAccounts[name];
+    return new ExpoPush({
+      name,
+      baseUrl: config.get(account.baseUrl),
+      accessToken: config.get(account.accessToken),
+      timeout: config.get(pushSettings.timeout),
+      userAgent,
+      clock,
+      log,
+    });
+  });
 }
 
 function smsIn(config: Config, { clock, log, userAgent }: ProviderSurroundings): SmsProvider[] {
-  return config.get(smsSettings.provider).map(
-    () =>
-      new TwilioSms({
-        baseUrl: config.get(smsSettings.twilioBaseUrl),
-        accountSid: required(config, smsSettings.twilioAccountSid, "twilio"),
-        authToken: required(config, smsSettings.twilioAuthToken, "twilio"),
-        messagingServiceSid: required(config, smsSettings.twilioMessagingServiceSid, "twilio"),
-        timeout: config.get(smsSettings.timeout),
-        userAgent,
-        clock,
-        log,
-      }),
-  );
+  return config.get(smsSettings.provider).map((name) => {
+    const account = twilioAccounts[name];
+    return new TwilioSms({
+      name,
+      baseUrl: config.get(account.baseUrl),
+      accountSid: required(config, account.accountSid, name),
+      authToken: required(config, account.authToken, name),
+      messagingServiceSid: required(config, account.messagingServiceSid, name),
+      timeout: config.get(smsSettings.timeout),
+      userAgent,
+      clock,
+      log,
+    });
+  });
 }
 
 /** The providers of email alone, in their order: for whoever wants to look at each of them. */

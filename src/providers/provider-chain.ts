@@ -99,7 +99,7 @@ export class ProviderChain<P extends { readonly name: string }> {
   }
 
   /**
-   * Asks about what some provider may have taken, when nobody wrote down which: one after the other, the preferred one
+   * Asks about what some provider may have taken, when nobody wrote down which: one after the other, those that are up
    * first, until `settled` is content with an answer. Answers with all that was said, the last one last.
    */
   async askAround<R>(
@@ -108,7 +108,7 @@ export class ProviderChain<P extends { readonly name: string }> {
     settled: (result: R) => boolean,
   ): Promise<R[]> {
     const said: R[] = [];
-    for (const link of this.#links) {
+    for (const link of await this.#order()) {
       const { result } = await this.#call(link, call, outcomes);
       said.push(result);
       if (settled(result)) break;

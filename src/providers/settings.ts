@@ -24,46 +24,64 @@ function preferred<const Names extends readonly [string, ...string[]]>(name: str
   });
   const schema = z.preprocess(
     (value) => (typeof value === "string" && value.trim() === "sandbox" ? [] : value),
-    list.schema,
+    list.schema.refine((named) => new Set(named).size === named.length, { message: "names a provider twice" }),
   );
   return { ...list, schema: schema as unknown as typeof list.schema };
 }
 
+const expoAccount = (name: string, account: string) => ({
+  baseUrl: webAddress(`push.${name}.baseUrl`, {
+    default: "https://exp.host",
+    doc: `Where the push service answers that ${account} uses`,
+  }),
+  accessToken: settings.optionalText(`push.${name}.accessToken`, {
+    doc: `Access token of ${account}; needed when the enhanced push security of the Expo project is on`,
+    secret: true,
+  }),
+});
+
+/** By the name that `push.provider` knows each by. */
+export const expoAccounts = {
+  expo: expoAccount("expo", "the Expo account"),
+  expo_standby: expoAccount("expoStandby", "the second Expo account"),
+};
+
 export const pushSettings = {
-  provider: preferred("push.provider", ["expo"], "push notifications"),
+  provider: preferred("push.provider", ["expo", "expo_standby"], "push notifications"),
   timeout: settings.seconds("push.timeout", {
     default: 20,
     min: 0.1,
     doc: "How long a request to a push provider may take",
   }),
-  expoBaseUrl: webAddress("push.expo.baseUrl", {
-    default: "https://exp.host",
-    doc: "Where the push service of Expo answers",
+};
+
+const twilioAccount = (name: string, account: string) => ({
+  baseUrl: webAddress(`sms.${name}.baseUrl`, {
+    default: "https://api.twilio.com",
+    doc: `Where the API answers that ${account} uses`,
   }),
-  expoAccessToken: settings.optionalText("push.expo.accessToken", {
-    doc: "Access token of the Expo project; needed when its enhanced push security is on",
+  accountSid: settings.optionalText(`sms.${name}.accountSid`, { doc: `The SID of ${account}, AC and 32 digits` }),
+  authToken: settings.optionalText(`sms.${name}.authToken`, {
+    doc: `The secret of ${account}; also what its webhooks are signed with`,
     secret: true,
   }),
+  messagingServiceSid: settings.optionalText(`sms.${name}.messagingServiceSid`, {
+    doc: `The messaging service of ${account}, which picks the sender of each text, MG and 32 digits`,
+  }),
+});
+
+/** By the name that `sms.provider` knows each by. */
+export const twilioAccounts = {
+  twilio: twilioAccount("twilio", "the Twilio account"),
+  twilio_standby: twilioAccount("twilioStandby", "the second Twilio account"),
 };
 
 export const smsSettings = {
-  provider: preferred("sms.provider", ["twilio"], "text messages"),
+  provider: preferred("sms.provider", ["twilio", "twilio_standby"], "text messages"),
   timeout: settings.seconds("sms.timeout", {
     default: 20,
     min: 0.1,
     doc: "How long a request to a provider of text messages may take",
-  }),
-  twilioBaseUrl: webAddress("sms.twilio.baseUrl", {
-    default: "https://api.twilio.com",
-    doc: "Where the API of Twilio answers",
-  }),
-  twilioAccountSid: settings.optionalText("sms.twilio.accountSid", { doc: "The Twilio account, AC and 32 digits" }),
-  twilioAuthToken: settings.optionalText("sms.twilio.authToken", {
-    doc: "The secret of the Twilio account; also what its webhooks are signed with",
-    secret: true,
-  }),
-  twilioMessagingServiceSid: settings.optionalText("sms.twilio.messagingServiceSid", {
-    doc: "The messaging service that picks the sender of each text, MG and 32 digits",
   }),
 };
 
@@ -118,4 +136,10 @@ export const emailSettings = {
 };
 
 /** All settings of all providers of messages, for the list of every setting there is. */
-export const providerSettings = [pushSettings, smsSettings, emailSettings];
+export const providerSettings = [
+  pushSettings,
+  ...Object.values(expoAccounts),
+  smsSettings,
+  ...Object.values(twilioAccounts),
+  emailSettings,
+];

@@ -61,26 +61,24 @@ const ASCII = /^[\0-\x7f]*$/;
 
 /** A key as both halves of the algorithm need it; a text stays one when it is padded, since it is ASCII. */
 interface Padded {
-  readonly authToken: string;
   readonly inner: string;
   readonly outer: Buffer;
 }
 
-/** The key that was used last. An installation has one. */
-let pads: Padded | undefined;
+/** By the key. An installation has one or two. */
+const pads = new Map<string, Padded>();
 
 /**
  * HMAC-SHA1 in base64, as the algorithm is defined: two plain hashes over a padded key that is kept. It costs a third of an
  * Hmac object, and there are thousands of requests a second.
  */
 function digest(authToken: string, text: string): string {
-  if (pads?.authToken !== authToken) {
-    if (authToken.length > BLOCK || !ASCII.test(authToken))
-      return createHmac("sha1", authToken).update(text, "utf8").digest("base64");
-    pads = padded(authToken);
-  }
-  pads.outer.write(hash("sha1", pads.inner + text, "binary"), BLOCK, "latin1");
-  return hash("sha1", pads.outer, "base64");
+  const known = pads.get(authToken);
+  if (!known && (authToken.length > BLOCK || !ASCII.test(authToken)))
+    return createHmac("sha1", authToken).update(text, "utf8").digest("base64");
+  const { inner, outer } = known ?? padded(authToken);
+  outer.write(hash("sha1", inner + text, "binary"), BLOCK, "latin1");
+  return hash("sha1", outer, "base64");
 }
 
 function padded(authToken: string): Padded {
@@ -89,7 +87,9 @@ function padded(authToken: string): Padded {
   const inner = String.fromCharCode(...key.map((byte) => byte ^ 0x36));
   const outer = Buffer.alloc(BLOCK + DIGEST_BYTES);
   outer.set(key.map((byte) => byte ^ 0x5c));
-  return { authToken, inner, outer };
+  const made = { inner, outer };
+  pads.set(authToken, made);
+  return made;
 }
 
 /** Names and values in the order of the names by code unit, as `<` compares; a sort by locale would order some otherwise. */

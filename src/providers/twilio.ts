@@ -18,6 +18,8 @@ import {
 } from "./sms.ts";
 
 export interface TwilioOptions {
+  /** Of the account, where there are several. */
+  readonly name?: string;
   readonly baseUrl: string;
   readonly accountSid: string;
   readonly authToken: string;
@@ -41,12 +43,13 @@ const MAX_PAGES = 10;
 
 /** The messages API of Twilio. */
 export class TwilioSms implements SmsProvider {
-  readonly name = "twilio";
+  readonly name: string;
   readonly #options: TwilioOptions;
   readonly #origin: string;
   readonly #messages: string;
 
   constructor(options: TwilioOptions) {
+    this.name = options.name ?? "twilio";
     this.#options = options;
     this.#origin = options.baseUrl.replace(/\/+$/, "");
     this.#messages = `/2010-04-01/Accounts/${encodeURIComponent(options.accountSid)}/Messages`;

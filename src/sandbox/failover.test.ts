@@ -1,24 +1,29 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openTestContext, type TestContext } from "../../test/harness/context.ts";
-import { EmailChannel, PushChannel, SmsChannel } from "../providers/channels.ts";
+import { loadConfig, type Setting } from "../kernel/config.ts";
+import { EmailChannel } from "../providers/channels.ts";
 import { testMail } from "../providers/email.conformance.ts";
-import { ExpoPush } from "../providers/expo.ts";
 import { CIRCUIT_THRESHOLD } from "../providers/keys.ts";
+import { openProviders } from "../providers/open-providers.ts";
 import { SesEmail } from "../providers/ses.ts";
+import { providerSettings } from "../providers/settings.ts";
 import { SmtpEmail } from "../providers/smtp.ts";
-import { TwilioSms } from "../providers/twilio.ts";
 import { Sandbox } from "./sandbox.ts";
-import { openCatcher } from "./stage.fixture.ts";
+import { type Catcher, openCatcher } from "./stage.fixture.ts";
 
 /** Real clients of two providers a channel: who gets a message when the preferred one is in trouble. */
 let ctx: TestContext;
+let house: Catcher;
 let sandbox: Sandbox;
 let closing: (() => Promise<void>)[];
 beforeEach(async () => {
   ctx = await openTestContext();
-  const house = await openCatcher();
+  house = await openCatcher();
   sandbox = await Sandbox.start({ clock: ctx.clock, log: ctx.log, publicUrl: house.url });
   closing = [() => ctx.close(), house.close, () => sandbox.close()];
 });
@@ -45,16 +50,6 @@ const smtp = () => {
   closing.push(() => provider.close());
   return provider;
 };
-const twilio = (url: string) =>
-  new TwilioSms({ ...common(url), ...sandbox.twilio.account, messagingServiceSid: "MG1" });
-const named = <P extends { name: string }>(name: string, provider: P): P =>
-  new Proxy(provider, {
-    get: (target, property) => {
-      if (property === "name") return name;
-      const value = Reflect.get(target, property);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 /** An address where nobody listens. */
 async function nowhere(): Promise<string> {
   const server = createServer();
@@ -63,7 +58,7 @@ async function nowhere(): Promise<string> {
   await new Promise((resolve) => server.close(resolve));
   return `http://127.0.0.1:${port}`;
 }
-const carriers = () => sandbox.inbox.all().map(({ provider }) => provider);
+const carriers = (asked = sandbox) => asked.inbox.all().map(({ provider }) => provider);
 
 describe("when the preferred provider of mails is in trouble", () => {
   const mail = (at: number) => testMail("ada@example.com", `failover-${at}`);
@@ -125,29 +120,101 @@ describe("when a mail server says that it is closed", () => {
 });
 
 describe("with two accounts for texts and for notifications", () => {
-  it("the second carries what the first was never asked for, and is asked about it later", async () => {
-    const channel = new SmsChannel(ctx, [named("far", twilio(await nowhere())), named("near", twilio(sandbox.url))]);
-    const sent = await channel.create({ to: "+12025550100", body: "Hi" });
-    expect(sent).toMatchObject({ ok: true, provider: "near" });
+  const text = { to: "+12025550100", body: "Hi" };
+  const notification = { to: "ExponentPushToken[a]", title: "t", body: "b" };
+  /** Another company's machines: they know neither our first account nor what it carried. */
+  let other: Sandbox;
+  beforeEach(async () => {
+    const secrets = { twilio: { accountSid: `AC${"6b".repeat(16)}`, authToken: "other" }, expoAccessToken: "other" };
+    other = await Sandbox.start({ clock: ctx.clock, log: ctx.log, publicUrl: house.url, secrets, seed: 2 });
+    closing.push(() => other.close());
+  });
+
+  /** The channels as the settings of an operator open them, the first account being at an address. */
+  async function channels(first: string, authToken = sandbox.twilio.account.authToken) {
+    const environment = {
+      CARILLON_PUSH_PROVIDER: "expo,expo_standby",
+      CARILLON_PUSH_EXPO_BASE_URL: first,
+      CARILLON_PUSH_EXPO_STANDBY_BASE_URL: other.url,
+      CARILLON_PUSH_EXPO_STANDBY_ACCESS_TOKEN: "other",
+      CARILLON_SMS_PROVIDER: "twilio,twilio_standby",
+      CARILLON_SMS_TWILIO_BASE_URL: first,
+      CARILLON_SMS_TWILIO_ACCOUNT_SID: sandbox.twilio.account.accountSid,
+      CARILLON_SMS_TWILIO_AUTH_TOKEN: authToken,
+      CARILLON_SMS_TWILIO_MESSAGING_SERVICE_SID: "MG1",
+      CARILLON_SMS_TWILIO_STANDBY_BASE_URL: other.url,
+      CARILLON_SMS_TWILIO_STANDBY_ACCOUNT_SID: other.twilio.account.accountSid,
+      CARILLON_SMS_TWILIO_STANDBY_AUTH_TOKEN: other.twilio.account.authToken,
+      CARILLON_SMS_TWILIO_STANDBY_MESSAGING_SERVICE_SID: "MG2",
+    };
+    const declared = providerSettings.flatMap((group) => Object.values(group) as Setting<unknown>[]);
+    const dataDirectory = mkdtempSync(join(tmpdir(), "carillon-test-failover-"));
+    closing.push(async () => rmSync(dataDirectory, { recursive: true, force: true }));
+    const around = { ...ctx, dataDirectory, userAgent: "carillon/test" };
+    const opened = await openProviders(loadConfig(declared, { environment }), around);
+    closing.push(() => opened.close());
+    return opened;
+  }
+
+  it("the second carries what the first was never asked for, and alone is believed about it", async () => {
+    const { sms, push } = await channels(await nowhere());
+    const sent = await sms.create(text);
+    expect(sent).toMatchObject({ ok: true, provider: "twilio_standby" });
     const sid = sent.ok ? sent.resource.sid : "";
-    expect(await channel.fetch(sid, sent.provider)).toMatchObject({ ok: true, resource: { sid } });
-    expect(await channel.fetch(sid, "far")).toMatchObject({ ok: false, identifier: "NetworkError" });
-    const push = new PushChannel(ctx, [
-      named("far", new ExpoPush(common(await nowhere()))),
-      named("near", new ExpoPush(common(sandbox.url))),
+    expect(await sms.fetch(sid)).toMatchObject({ ok: true, resource: { sid } });
+    expect(await sms.fetch(sid, "twilio")).toMatchObject({ ok: false, identifier: "NetworkError" });
+    const [sentPush] = await push.send([notification]);
+    expect(sentPush).toMatchObject({ ok: true, provider: "expo_standby" });
+    const ticket = sentPush!.ticket!.id!;
+    await ctx.clock.advance(60);
+    expect((await push.receipts([ticket], "expo_standby")).get(ticket)).toMatchObject({ ok: true });
+    expect((await push.receipts([ticket], "expo")).get(ticket)).toMatchObject({ identifier: "NetworkError" });
+    expect([carriers(), carriers(other)]).toEqual([[], ["twilio", "expo"]]);
+  });
+
+  it("a text is found with the account that made it, whichever that was", async () => {
+    const { sms } = await channels(sandbox.url);
+    const first = await sms.create(text);
+    sandbox.knobs.patch({ twilio: { failNext: { status: 401, count: 1 } } });
+    const second = await sms.create(text);
+    expect([first.provider, second.provider]).toEqual(["twilio", "twilio_standby"]);
+    for (const sent of [first, second]) {
+      const sid = sent.ok ? sent.resource.sid : "";
+      expect(await sms.fetch(sid)).toMatchObject({ ok: true, resource: { sid } });
+    }
+    const listed = await sms.list({ to: text.to, since: 0 });
+    expect(listed.ok && listed.messages).toHaveLength(2);
+    expect(await sms.fetch(`SM${"0".repeat(32)}`)).toMatchObject({ identifier: "ClientError404" });
+  });
+
+  it("the second takes over for as long as the circuit of the first is open", async () => {
+    const { sms, push } = await channels(sandbox.url);
+    const outage = { failNext: { status: 503, count: CIRCUIT_THRESHOLD } };
+    sandbox.knobs.patch({ twilio: outage, expo: outage });
+    const carried: (string | null)[][] = [];
+    const next = async () =>
+      carried.push([(await sms.create(text)).provider, (await push.send([notification]))[0]!.provider]);
+    for (let at = 0; at <= CIRCUIT_THRESHOLD; at++) await next();
+    await ctx.clock.advance(301);
+    await next();
+    const usual = ["twilio", "expo"];
+    expect(carried).toEqual([
+      ...Array.from({ length: CIRCUIT_THRESHOLD }, () => usual),
+      ["twilio_standby", "expo_standby"],
+      usual,
     ]);
-    const [ticket] = await push.send([{ to: "ExponentPushToken[a]", title: "t", body: "b" }]);
-    expect(ticket).toMatchObject({ ok: true, provider: "near" });
+    expect(await sms.states()).toMatchObject([{ provider: "twilio" }, { provider: "twilio_standby" }]);
+  });
+
+  it("the second carries while the first refuses our credentials", async () => {
+    const { sms } = await channels(sandbox.url, "outdated");
+    expect(await sms.create(text)).toMatchObject({ ok: true, provider: "twilio_standby" });
   });
 
   it("a text whose answer was cut off is not given to the second", async () => {
-    const channel = new SmsChannel(ctx, [named("one", twilio(sandbox.url)), named("two", twilio(sandbox.url))]);
+    const { sms } = await channels(sandbox.url);
     sandbox.knobs.patch({ twilio: { dropConnectionAfterCreate: 1 } });
-    expect(await channel.create({ to: "+12025550100", body: "Hi" })).toMatchObject({
-      ok: false,
-      identifier: "NetworkError",
-      provider: "one",
-    });
-    expect(carriers()).toEqual(["twilio"]);
+    expect(await sms.create(text)).toMatchObject({ ok: false, identifier: "NetworkError", provider: "twilio" });
+    expect([carriers(), carriers(other)]).toEqual([["twilio"], []]);
   });
 });

@@ -11,7 +11,7 @@ import { Locks } from "../../src/mechanisms/lock/index.ts";
 import { settings as emailRoomSettings } from "../../src/messaging/email/settings.ts";
 import { settings as smsRoomSettings } from "../../src/messaging/sms/settings.ts";
 import { EmailChannel, PushChannel, SmsChannel } from "../../src/providers/channels.ts";
-import { emailSettings, smsSettings } from "../../src/providers/settings.ts";
+import { emailSettings, twilioAccounts } from "../../src/providers/settings.ts";
 import { sandboxClients } from "../../src/sandbox/clients.ts";
 import { SANDBOX_TWILIO, Sandbox } from "../../src/sandbox/sandbox.ts";
 import { TOPIC_ARN } from "../../src/sandbox/sns.ts";
@@ -58,8 +58,8 @@ export async function openOutageHouse(): Promise<OutageHouse> {
     sql: database,
     config: new Config([]).with(
       [accessSettings.rootSecret, "a root secret for tests, long enough"],
-      [smsSettings.twilioAccountSid, SANDBOX_TWILIO.accountSid],
-      [smsSettings.twilioAuthToken, SANDBOX_TWILIO.authToken],
+      [twilioAccounts.twilio.accountSid, SANDBOX_TWILIO.accountSid],
+      [twilioAccounts.twilio.authToken, SANDBOX_TWILIO.authToken],
       [smsRoomSettings.publicUrl, url],
       [emailRoomSettings.publicUrl, url],
       [emailSettings.snsTopicArns, [TOPIC_ARN]],

@@ -11,7 +11,7 @@ import { settings as smsRoom } from "../../src/messaging/sms/settings.ts";
 import { EmailChannel, PushChannel, SmsChannel } from "../../src/providers/channels.ts";
 import { ExpoPush } from "../../src/providers/expo.ts";
 import { SesEmail } from "../../src/providers/ses.ts";
-import { emailSettings, smsSettings } from "../../src/providers/settings.ts";
+import { emailSettings, twilioAccounts } from "../../src/providers/settings.ts";
 import { TwilioSms } from "../../src/providers/twilio.ts";
 import { SANDBOX_TWILIO, Sandbox } from "../../src/sandbox/sandbox.ts";
 import { TOPIC_ARN } from "../../src/sandbox/sns.ts";
@@ -63,8 +63,8 @@ export async function openPeopleHouse(
     port,
     ttlGrain: 60,
     settings: [
-      [smsSettings.twilioAccountSid, accountSid],
-      [smsSettings.twilioAuthToken, authToken],
+      [twilioAccounts.twilio.accountSid, accountSid],
+      [twilioAccounts.twilio.authToken, authToken],
       [smsRoom.publicUrl, url],
       [emailRoom.publicUrl, url],
       [emailRoom.maxPerSecond, 100_000],

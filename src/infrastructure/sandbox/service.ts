@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { ProcessRoles } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Config } from "../../kernel/config.ts";
-import { emailSettings, pushSettings, smsSettings } from "../../providers/settings.ts";
+import { emailSettings, expoAccounts, twilioAccounts } from "../../providers/settings.ts";
 import type { SandboxAddress } from "../../sandbox/clients.ts";
 import { isLoopback } from "../../sandbox/loopback.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
@@ -76,7 +76,7 @@ function exposureOf(config: Config): string | undefined {
 export function sandboxAddress(config: Config): SandboxAddress {
   return {
     url: running.get(config)?.url ?? announced(folderOf(config)) ?? `http://127.0.0.1:${config.get(settings.port)}`,
-    expoAccessToken: config.get(pushSettings.expoAccessToken),
+    expoAccessToken: config.get(expoAccounts.expo.accessToken),
     twilio: twilioAccount(config),
   };
 }
@@ -89,8 +89,8 @@ function twilioAccount(config: Config): SandboxAddress["twilio"] {
   if (known) return known;
   const key = Buffer.from(deriveKey({ config }, "sandbox-twilio")).toString("hex");
   const account = {
-    accountSid: config.get(smsSettings.twilioAccountSid) ?? `AC${key.slice(0, 32)}`,
-    authToken: config.get(smsSettings.twilioAuthToken) ?? key.slice(32),
+    accountSid: config.get(twilioAccounts.twilio.accountSid) ?? `AC${key.slice(0, 32)}`,
+    authToken: config.get(twilioAccounts.twilio.authToken) ?? key.slice(32),
   };
   accounts.set(config, account);
   return account;

@@ -18,7 +18,7 @@ import { calendarOf, readDayAsIs, type StatsFamily } from "../../mechanisms/date
 import { Locks } from "../../mechanisms/lock/index.ts";
 import { usersDomain } from "../../people/users/index.ts";
 import { SmsChannel } from "../../providers/channels.ts";
-import { smsSettings } from "../../providers/settings.ts";
+import { twilioAccounts } from "../../providers/settings.ts";
 import { TwilioSms } from "../../providers/twilio.ts";
 import { SANDBOX_TWILIO, Sandbox } from "../../sandbox/sandbox.ts";
 import { buildServer } from "../../surfaces/http/index.ts";
@@ -76,8 +76,8 @@ export async function openSms(): Promise<SmsHouse> {
   const sandbox = await Sandbox.start({ clock: base.clock, log: silentLog, publicUrl: url });
   const { accountSid, authToken } = SANDBOX_TWILIO;
   const config = new Config([]).with(
-    [smsSettings.twilioAccountSid, accountSid],
-    [smsSettings.twilioAuthToken, authToken],
+    [twilioAccounts.twilio.accountSid, accountSid],
+    [twilioAccounts.twilio.authToken, authToken],
     [settings.publicUrl, url],
   );
   const process: SmsHouse["process"] = (options = {}) => {

@@ -1,13 +1,12 @@
 import type { Context } from "../../jobs/context.ts";
 import type { ReceivedWebhook } from "../../kernel/route.ts";
 import { WebhookDesk } from "../../mechanisms/webhook-desk/index.ts";
-import { smsSettings } from "../../providers/settings.ts";
 import { isKnownSmsStatus, smsCategory } from "../../providers/sms.ts";
 import { nudgeByName } from "./enqueue.ts";
 import { E164, SID, type SmsEvent, shortWord, smsEvent } from "./entries.ts";
 import { keys, UNPROCESSABLE_KEPT } from "./keys.ts";
 import { smsWebhookStats } from "./stats.ts";
-import { checkWebhook, REFUSAL_STATUS } from "./webhook-check.ts";
+import { checkWebhook, isOurAccount, REFUSAL_STATUS } from "./webhook-check.ts";
 import type { Form } from "./webhook-form.ts";
 
 const LONGEST_FIELD = 500;
@@ -63,8 +62,8 @@ function readStatus(ctx: Pick<Context, "config">, form: Form, at: number): ReadS
   const [sid, status] = [form.get("MessageSid") ?? "", form.get("MessageStatus") ?? ""];
   if (!SID.test(sid)) return { reason: "MessageSid is missing or has an unknown form" };
   if (!isKnownSmsStatus(status)) return { reason: "MessageStatus is not a status" };
-  const [account, ours] = [form.get("AccountSid"), ctx.config.get(smsSettings.twilioAccountSid)];
-  if (account !== undefined && ours !== undefined && account !== ours) return { reason: "AccountSid is another's" };
+  const account = form.get("AccountSid");
+  if (account !== undefined && !isOurAccount(ctx.config, account)) return { reason: "AccountSid is another's" };
   const error_code = shortWord(form.get("ErrorCode") ?? "") || null;
   if (error_code === null) return { news: plainNews(sid, status, at) };
   const to = form.get("To") ?? "";

@@ -2,7 +2,7 @@ import { sandboxAddress, standsIn } from "../../infrastructure/sandbox/service.t
 import type { Config } from "../../kernel/config.ts";
 import type { ReceivedWebhook } from "../../kernel/route.ts";
 import type { WebhookRefusal } from "../../mechanisms/webhook-desk/index.ts";
-import { smsSettings } from "../../providers/settings.ts";
+import { twilioAccounts } from "../../providers/settings.ts";
 import { fitsTwilioSignature, isTwilioSignature } from "../../providers/twilio-signature.ts";
 import { settings } from "./settings.ts";
 import { type Form, readForm } from "./webhook-form.ts";
@@ -36,11 +36,11 @@ export function checkWebhook(config: Config, { headers, body, path }: ReceivedWe
   if (body.length === 0) return refuse("signature_invalid");
   const form = readForm(body);
   if (!form) return refuse("body_parse_error");
-  const authToken = config.get(smsSettings.twilioAuthToken) ?? simulatedToken(config);
   // Without an address of our own, the one we were called by: who forges it still lacks the token.
   const publicUrl = config.get(settings.publicUrl) ?? addressedAs(headers.host);
-  if (!authToken || publicUrl === undefined) return refuse("signature_invalid");
-  const signed = fitsTwilioSignature(authToken, signature, { publicUrl, path, content: form.content });
+  if (publicUrl === undefined) return refuse("signature_invalid");
+  const request = { publicUrl, path, content: form.content };
+  const signed = tokensOf(config).some((authToken) => fitsTwilioSignature(authToken, signature, request));
   return signed ? { ok: true, form } : refuse("signature_invalid");
 }
 
@@ -59,7 +59,21 @@ function addressedAs(host = "localhost"): string | undefined {
   return URL.canParse(address) ? address : undefined;
 }
 
+const ACCOUNTS = Object.values(twilioAccounts);
+
+/** What a webhook may be signed with: the secret of each account. */
+function tokensOf(config: Config): readonly string[] {
+  const [first, ...others] = ACCOUNTS.map(({ authToken }) => config.get(authToken));
+  return [first ?? simulatedToken(config), ...others].flatMap((token) => token || []);
+}
+
 /** What the simulated provider signs with, where it stands in for a real one. */
 function simulatedToken(config: Config): string | undefined {
   return standsIn(config) ? sandboxAddress(config).twilio.authToken : undefined;
+}
+
+/** Whether an account is one of ours. Any is while the first has no name: the simulated provider may have its place. */
+export function isOurAccount(config: Config, sid: string): boolean {
+  const ours = ACCOUNTS.map(({ accountSid }) => config.get(accountSid));
+  return ours[0] === undefined || ours.includes(sid);
 }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
 import { createUser } from "../../people/users/service.ts";
+import { twilioAccounts } from "../../providers/settings.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
 import { addPhones, installEffects } from "../contacts/service.ts";
@@ -78,6 +79,28 @@ test("each kind of webhook gets its answer and one counter", async () => {
   // It is written by hand, for speed.
   expect(smsEvent.encode(smsEvent.decode(Buffer.from(event!)))).toBe(event);
   expect(await house.length(keys.unprocessable())).toBe(2);
+});
+
+test("webhooks of either account count, each signed with the secret of one of them", async () => {
+  const second = { accountSid: `AC${"7c".repeat(16)}`, authToken: "the second secret" };
+  const accounts = [SANDBOX_TWILIO, second, { accountSid: `AC${"8d".repeat(16)}`, authToken: "a stranger's" }];
+  const { accountSid, authToken } = twilioAccounts.twilio_standby;
+  const ctx = house.process({
+    config: [
+      [accountSid as never, second.accountSid],
+      [authToken as never, second.authToken],
+    ],
+  });
+  const answers: number[] = [];
+  for (const { accountSid: AccountSid, authToken: token } of accounts) {
+    const fields = Object.entries({ ...status, AccountSid });
+    const signature = signTwilioRequest(token, { publicUrl: house.url, path: PATH, fields });
+    const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": signature };
+    const body = Buffer.from(new URLSearchParams(fields).toString());
+    answers.push(await takeStatusWebhook(ctx, { headers, body, path: PATH }));
+  }
+  expect(answers).toEqual([200, 200, 403]);
+  expect(await house.length(keys.event())).toBe(2);
 });
 
 test("after a thousand random webhooks the counts add up, and what was accepted is in the queue", async () => {
