@@ -7,6 +7,11 @@ export const errors = defineErrors({
     hint: "`GET /api/1/users/me/contact_methods` lists those you have.",
   },
   token_not_found: { status: 404, doc: "This push token is not one of yours." },
+  too_many_registrations: {
+    status: 429,
+    doc: "You registered push tokens too often within a minute.",
+    hint: "Once at every start of the app is enough. Wait as long as Retry-After says.",
+  },
   too_many_emails: {
     status: 409,
     doc: "You have as many email addresses as a person may have.",

@@ -134,6 +134,18 @@ describe("what people do themselves", () => {
     expect((await mine("ada")).push_tokens[0].receives_notifications).toBe(false);
   });
 
+  test("who registers push tokens without end has to wait, and nobody else has", async () => {
+    const register = (sub: string) =>
+      as(sub, "POST", "/api/1/notifications/push/tokens/", { push_token: TOKEN, platform: "ios" });
+    for (let at = 0; at < 60; at++) expect((await register("ada")).statusCode).toBe(202);
+    const refused = await register("ada");
+    expect([...outcome(refused), refused.headers["retry-after"]]).toEqual([429, "too_many_registrations", "60"]);
+    expect((await register("bob")).statusCode).toBe(202);
+    expect(queued).toHaveLength(61);
+    await server.ctx.clock.advance(61);
+    expect((await register("ada")).statusCode).toBe(202);
+  });
+
   test("what is no push token never reaches the queue", async () => {
     const bodies = [
       { push_token: "short", platform: "ios" },

@@ -2,11 +2,13 @@ import { z } from "zod";
 import { route } from "../../domain.ts";
 import type { Context } from "../../jobs/context.ts";
 import type { Route } from "../../kernel/route.ts";
+import { attempt, counterLimit } from "../../mechanisms/rate-limit/index.ts";
 import { getUser, errors as userErrors } from "../../people/users/service.ts";
 import { addEmails, addOwnEmail, addPhones } from "./addresses.ts";
 import { EmailAddress } from "./email-address.ts";
 import { errors } from "./errors.ts";
 import { createPushToken } from "./jobs.ts";
+import { keys, REGISTRATION_WINDOW } from "./keys.ts";
 import { contactMethodLog, contactMethodsOf } from "./listing.ts";
 import { CONTACT_UID, disablePushToken, removeContactMethods, switchNotifications } from "./notifications.ts";
 import { personRoutes } from "./person-routes.ts";
@@ -58,6 +60,13 @@ const TimePrompt = z.object({
     .array(Shown)
     .meta({ description: "Your reminders whose times you chose before there was more to choose" }),
   potential_channels: z.array(Shown).meta({ description: "On which you can be reached" }),
+});
+
+const registrations = counterLimit({
+  reason: "push_token_registrations",
+  limit: 60,
+  window: REGISTRATION_WINDOW,
+  mode: "fixed",
 });
 
 async function requireUser(ctx: Context, sub: string): Promise<void> {
@@ -133,7 +142,10 @@ export const routes: readonly Route<Context>[] = [
     schemas: { body: z.strictObject({ push_token: PushToken, platform: z.enum(PLATFORMS) }) },
     async handle(ctx, { caller, body }) {
       const { push_token: expo_push_token, platform } = body;
-      await ctx.jobs.enqueue(createPushToken, { user_sub: caller.sub ?? "", expo_push_token, platform });
+      const user_sub = caller.sub ?? "";
+      const counted = await attempt(ctx, [registrations(keys.tokenRegistrations({ user_sub }))]);
+      if (!counted.allowed) throw errors.too_many_registrations({ retryAfter: Math.ceil(counted.retryAfter) });
+      await ctx.jobs.enqueue(createPushToken, { user_sub, expo_push_token, platform });
       return { status: 202, body: {} };
     },
   }),
