@@ -11,6 +11,11 @@ export const jobErrors = defineErrors({
     doc: "No runner has this name.",
     hint: "`carillon jobs runners` prints the names there are.",
   },
+  unknown_job: {
+    status: 422,
+    doc: "A callback names a job that does not exist.",
+    hint: "`GET /api/1/admin/jobs/runners` lists those there are.",
+  },
   invalid_kwargs: { status: 422, doc: "The job's kwargs do not have the shape that its runner declares." },
   backpressure: { status: 503, doc: "The queue is full.", hint: "Wait until workers have caught up, then try again." },
   unknown_recurring_job: {

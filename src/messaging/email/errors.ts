@@ -6,11 +6,6 @@ export const errors = defineErrors({
     doc: "This mail cannot be sent.",
     hint: "The address has one @ and an ASCII local part, the subject is one line of 1 to 250 characters, and the whole has at most 256 KiB.",
   },
-  unknown_email_job: {
-    status: 422,
-    doc: "A callback names a job that does not exist.",
-    hint: "`GET /api/1/admin/jobs` lists those there are.",
-  },
   email_backpressure: {
     status: 503,
     doc: "Too many mails wait to be sent.",

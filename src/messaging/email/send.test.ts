@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { jobErrors } from "../../jobs/errors.ts";
 import { listQuarantined } from "../../mechanisms/quarantine/index.ts";
 import type { EmailProvider } from "../../providers/email.ts";
 import { type EmailHouse, openEmail, sample, Taker } from "./email.fixture.ts";
@@ -285,7 +286,7 @@ test("what could poison the queue is refused with an error, and a repeated call 
   await expect(refused({ template: "none" })).rejects.toMatchObject({ status: 404 });
   await expect(refused({ parameters: {} })).rejects.toMatchObject({ status: 422 });
   await expect(refused({ failureJob: { name: "runners.none", kwargs: {} } })).rejects.toSatisfy(
-    errors.unknown_email_job.matches,
+    jobErrors.unknown_job.matches,
   );
   const mails = [sample("Ada@bücher.example")];
   expect((await enqueueMails(house.ctx, mails, { callUid: "call1" })).ok).toBe(true);

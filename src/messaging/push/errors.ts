@@ -6,11 +6,6 @@ export const errors = defineErrors({
     doc: "This notification could never be sent.",
     hint: "A token looks like ExponentPushToken[...], and the whole message has at most 4096 bytes.",
   },
-  unknown_callback: {
-    status: 422,
-    doc: "The callback of the notification names a job that does not exist.",
-    hint: "Use the name of a registered runner, such as runners.push.default_failure.",
-  },
   push_job_never_finished: {
     status: 404,
     doc: "This job has not finished a run yet.",

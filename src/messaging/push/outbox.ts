@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Context } from "../../jobs/context.ts";
+import { jobErrors } from "../../jobs/errors.ts";
 import { newUid } from "../../kernel/ids.ts";
 import { encodeOperations, statsOf } from "../../mechanisms/dated-counters/index.ts";
 import { forgetSoon } from "../../mechanisms/hand-over/index.ts";
@@ -153,7 +154,7 @@ function requireSendable(ctx: Pick<Context, "jobs">, entry: SendEntry): void {
       message: `The notification and its callbacks have ${size} bytes; at most ${LARGEST_NEW_ENTRY} are queued.`,
     });
   for (const { name } of [entry.failure_job, entry.success_job])
-    if (!ctx.jobs.runners.has(name)) throw errors.unknown_callback({ message: `No job is named ${name}.` });
+    if (!ctx.jobs.runners.has(name)) throw jobErrors.unknown_job({ message: `No job is named ${name}.` });
 }
 
 function derivedUid(callUid: string, index: number): string {

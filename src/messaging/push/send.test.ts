@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand } from "../../../test/harness/chaos.ts";
 import { eventually } from "../../../test/harness/facts.ts";
+import { jobErrors } from "../../jobs/errors.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
 import { errors } from "./errors.ts";
@@ -179,7 +180,7 @@ test("what could never be sent is refused before it is queued", async () => {
   const contents = { title: "", body: "x".repeat(4096), channel_id: null };
   await expect(refused({ contents })).rejects.toSatisfy(errors.invalid_push.matches);
   const failureJob = { name: "runners.nobody", kwargs: {} };
-  await expect(refused({ failureJob })).rejects.toSatisfy(errors.unknown_callback.matches);
+  await expect(refused({ failureJob })).rejects.toSatisfy(jobErrors.unknown_job.matches);
   const successJob = { name: "runners.test.success", kwargs: { data_raw: "mine" } };
   await expect(refused({ successJob })).rejects.toSatisfy(errors.invalid_push.matches);
   expect(await house.length(keys.toSend())).toBe(0);

@@ -1,4 +1,5 @@
 import type { Context } from "../../jobs/context.ts";
+import { jobErrors } from "../../jobs/errors.ts";
 import { newUid } from "../../kernel/ids.ts";
 import type { KeyName } from "../../kernel/keyspace/index.ts";
 import { Tally } from "../../mechanisms/dated-counters/index.ts";
@@ -169,6 +170,6 @@ export function nudgeByName(ctx: Pick<Context, "jobs">, name: `runners.sms.${str
 function checkedJob(ctx: Pick<Context, "jobs">, job: CallbackJob): CallbackJob {
   const parsed = CallbackJob.safeParse(job);
   if (!parsed.success) throw errors.invalid_sms({ message: `${job.name}: its arguments must not have data_raw.` });
-  if (!ctx.jobs.runners.has(job.name)) throw errors.unknown_job({ message: `No job is named ${job.name}.` });
+  if (!ctx.jobs.runners.has(job.name)) throw jobErrors.unknown_job({ message: `No job is named ${job.name}.` });
   return parsed.data;
 }

@@ -6,11 +6,6 @@ export const errors = defineErrors({
     doc: "This text cannot be sent.",
     hint: "The number has a plus sign and the country code; the text has 1 to 1,600 characters; with the arguments of its callbacks it has at most 32,512 bytes.",
   },
-  unknown_job: {
-    status: 422,
-    doc: "A callback names a job that does not exist.",
-    hint: "`GET /api/1/admin/jobs` lists those there are.",
-  },
   suppressed: {
     status: 409,
     doc: "This number gets no texts: its owner said so, or it cannot be reached.",

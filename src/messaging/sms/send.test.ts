@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventually } from "../../../test/harness/facts.ts";
+import { jobErrors } from "../../jobs/errors.ts";
 import { listQuarantined } from "../../mechanisms/quarantine/index.ts";
 import { receiptReconciliation, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
@@ -166,7 +167,7 @@ test("a text that could poison the queue is refused, and a call or hand-over tha
   await expect(refused({ phoneNumber: "0123" })).rejects.toSatisfy(errors.invalid_sms.matches);
   await expect(refused({ body: "" })).rejects.toSatisfy(errors.invalid_sms.matches);
   await expect(refused({ body: "x".repeat(1601) })).rejects.toSatisfy(errors.invalid_sms.matches);
-  await expect(refused({ failureJob: job("runners.none") })).rejects.toSatisfy(errors.unknown_job.matches);
+  await expect(refused({ failureJob: job("runners.none") })).rejects.toSatisfy(jobErrors.unknown_job.matches);
   const poisoned = { name: "runners.sms.default_failure", kwargs: { data_raw: "x" } };
   await expect(refused({ failureJob: poisoned })).rejects.toSatisfy(errors.invalid_sms.matches);
   const text = [{ phoneNumber: PERSON, body: "hi", ...callbacks }];
