@@ -37,6 +37,19 @@ async function send(...names: string[]) {
 
 const moved = async () => Number(await house.redis.commands.hget(raw(keys.coldToHotReport()), "last_num_moved"));
 
+test("what became hot is asked about at once, and where nothing did nobody is", async () => {
+  await send("ada");
+  const waiting = async () =>
+    (await house.redis.commands.lrange(raw(jobKeys.hot()), 0, -1)).map((entry) => JSON.parse(entry).name as string);
+  await house.run("ticket_hot_to_cold");
+  await house.server.settled();
+  expect(await waiting()).toEqual([]);
+  await house.clock.advance(900);
+  await house.run("ticket_hot_to_cold");
+  await house.server.settled();
+  expect(await waiting()).toEqual(["runners.push.check"]);
+});
+
 test("a ticket rests for 900 s, is checked after that, and its success job hears the whole story", async () => {
   const started = house.clock.now();
   const [uid] = await send("ada");

@@ -246,6 +246,45 @@ test("a sender that dies at any command loses nothing, counts everything once, a
   expect(accepted).toBe(4);
 }, 60_000);
 
+test("a sender that dies at any command with many times its window queued repeats at most the window", async () => {
+  const WINDOW = 3;
+  const config = [[settings.window, WINDOW]] as const;
+  const good = Array.from({ length: 13 }, (_, at) => `good-${at}`);
+  const gone = ["sandbox-unregistered-a", "sandbox-unregistered-b"];
+  let most = 0;
+  await dieAtEveryCommand(house.server, {
+    async prepare() {
+      await house.reset();
+      const failureJob = (who: string) => ({ name: "runners.test.failure", kwargs: { who } });
+      const names = [...good.slice(0, 5), gone[0]!, ...good.slice(5), gone[1]!];
+      await enqueuePushes(
+        house.main.ctx,
+        names.map((name) => newPush(name, { failureJob: failureJob(name) })),
+      );
+      await house.redis.commands.del(raw(jobKeys.hot()));
+    },
+    life: (redis) => house.run("send", house.another({ redis, config })),
+    async afterlife({ command }) {
+      await house.clock.advance(130);
+      await house.run("send", house.another({ config }));
+      const sent = sentTo();
+      expect(new Set(sent), command).toEqual(new Set(good.map(token)));
+      const repeated = sent.length - good.length;
+      expect(repeated, command).toBeLessThanOrEqual(WINDOW);
+      most = Math.max(most, repeated);
+      const callbacks = await house.takeCallbacks();
+      expect(callbacks.map(({ kwargs }) => kwargs.who)).toEqual(gone);
+      expect(await house.length(keys.cold())).toBe(good.length);
+      expect(await house.counts(pushTicketStats)).toEqual({
+        queued: good.length + gone.length,
+        succeeded: good.length,
+        failed_due_to_device_not_registered: gone.length,
+      });
+    },
+  });
+  expect(most).toBe(WINDOW);
+}, 60_000);
+
 test("an accepted request whose answer is lost counts as a passing failure, and the next try as the success", async () => {
   house.sandbox.knobs.patch({ expo: { dropConnectionAfterAccept: 1 } });
   await house.queue(1);
