@@ -7,6 +7,7 @@ import {
   defineDailyStats,
   isoDate,
   isoMonth,
+  Kinds,
   StatisticsCalendar,
   Stats,
 } from "./index.ts";
@@ -116,7 +117,18 @@ describe("collector", () => {
   it("counts an event whose day is closed on the oldest open day and says so in a metric", async () => {
     await new Stats(ctx, calendar).incr(bells, "rung", { at: ctx.clock.now() - 9 * 86_400 }).store();
     expect(await ctx.redis.commands.hget(keys.day({ unix_date: 19_999 }), "rung")).toBe("1");
-    expect(await ctx.metrics.text()).toMatch(/carillon_stats_redated_total\{family="bells"\} 1/);
+    const redated = async () =>
+      Number(/stats_redated_total\{family="bells"\} (\d+)/.exec(await ctx.metrics.text())?.[1]);
+    expect(await redated()).toBe(1);
+    await new Stats(ctx, calendar).incr(bells, "rung", { at: ctx.clock.now() - 9 * 86_400, by: 4 }).store();
+    expect(await redated()).toBe(5);
+    // Items of one kind are written down once, and each is an event of its own.
+    const kinds = new Kinds(ctx);
+    for (const at of [9 * 86_400, 9 * 86_400, 9 * 86_400, 0]) {
+      const dated = { at: ctx.clock.now() - at, by: 2 };
+      kinds.of("rung", dated.at, (stats) => stats.incr(bells, "rung", dated));
+    }
+    expect([kinds.count, await redated()]).toEqual([2, 11]);
   });
 
   it("asks for a breakdown exactly where the event has one", () => {

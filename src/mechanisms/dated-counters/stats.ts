@@ -33,7 +33,7 @@ export class Stats {
     event: Event,
     ...[options]: EventOptions<Events[Event]>
   ): this {
-    const date = dateOf(this.#ctx, this.#calendar, stats, options?.at);
+    const { date } = dateOf(this.#ctx, this.#calendar, stats, options);
     return this.incrOn(stats, event, date, ...([options] as unknown as EventOptions<Events[Event]>));
   }
 
@@ -80,21 +80,24 @@ export class Stats {
   }
 }
 
-/** The open day that an event of this time (default now) counts on. */
+/** The open day that events of this time (default now) count on, and how many of them have another one of their own. */
 export function dateOf(
   ctx: Pick<KernelContext, "clock" | "log" | "metrics">,
   calendar: StatisticsCalendar,
   stats: Pick<DailyStats, "name" | "held" | "grace">,
-  at: number | undefined,
-): number {
+  { at, by = 1 }: { readonly at?: number; readonly by?: number } = {},
+): { readonly date: number; readonly redated: number } {
   const { date, redated } = calendar.dateFor(ctx.clock, at ?? ctx.clock.now(), stats);
-  if (redated) {
-    ctx.log.info({ family: stats.name, at }, "an event came after its day was closed and counts on another");
-    ctx.metrics
-      .counter("carillon_stats_redated_total", "Events counted on another day than their own.", ["family"])
-      .inc({ family: stats.name });
-  }
-  return date;
+  if (!redated || by === 0) return { date, redated: 0 };
+  ctx.log.info({ family: stats.name, at, by }, "an event came after its day was closed and counts on another");
+  countRedated(ctx, stats.name, by);
+  return { date, redated: by };
+}
+
+export function countRedated({ metrics }: Pick<KernelContext, "metrics">, family: string, by: number): void {
+  metrics
+    .counter("carillon_stats_redated_total", "Events counted on another day than their own.", ["family"])
+    .inc({ family }, by);
 }
 
 /** How often an event is counted, and on which key of its breakdown if it has one. */

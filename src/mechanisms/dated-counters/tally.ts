@@ -21,6 +21,12 @@ export interface Counting {
   ): this;
 }
 
+/** Events that came after their day was closed. */
+export interface Redated {
+  readonly family: string;
+  readonly events: number;
+}
+
 /** Places of one day's counters among the keys of the call. */
 interface Day {
   readonly date: number;
@@ -40,6 +46,7 @@ export class Tally {
   readonly #keys: string[] = [];
   readonly #days = new Map<string, Day[]>();
   #family: string | undefined;
+  #redated: readonly Redated[] = [];
 
   constructor(ctx: TallyContext) {
     this.#ctx = ctx;
@@ -51,17 +58,27 @@ export class Tally {
     return this.#keys;
   }
 
+  /** What the last block counts on another day than its own. */
+  get redated(): readonly Redated[] {
+    return this.#redated;
+  }
+
   /** One item's block: how many operations, then for each its name, the counter's place, field and amount. */
   block(count: (counting: Counting) => void): (string | number)[] {
-    const block = new Block((stats, event, options, date) => {
+    const redated: Redated[] = [];
+    const block = new Block((stats, event, options, chosen) => {
       const { by, extra } = amountOf(stats, event, options);
       if (by === 0) return;
-      const day = this.#dayOf(stats, date ?? dateOf(this.#ctx, this.#calendar, stats, options?.at));
+      const { date, redated: events } =
+        chosen === undefined ? dateOf(this.#ctx, this.#calendar, stats, options) : { date: chosen, redated: 0 };
+      if (events > 0) redated.push({ family: stats.name, events });
+      const day = this.#dayOf(stats, date);
       block.add("low", day.earliest, "", day.date);
       block.add("hincr", day.counts, event, by);
       if (extra !== undefined) block.add("xhincr", this.#breakdownOf(stats, day, event), extra, by);
     });
     count(block);
+    this.#redated = redated;
     return block.encoded;
   }
 
