@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from "kysely";
+import type { KernelContext } from "../../kernel/context.ts";
 import { canonicalJson, type KeyName } from "../../kernel/keyspace/index.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
 import { type Holding, isoDate, type StatisticsCalendar } from "./calendar.ts";
@@ -25,6 +26,8 @@ export interface RotatedCounters extends Holding {
   counter(date: number, slot: string): KeyName<"hash" | "string">;
   /** What in a snapshot contradicts the declaration. */
   examine(snapshot: Snapshot): { readonly mismatches: readonly string[]; readonly leftover: object | null };
+  /** What of a day, stored or not, contradicts the same day of another family. */
+  compare?(ctx: Pick<KernelContext, "redis" | "sql">, date: number): Promise<readonly string[]>;
   /** Inserts the day's row, or adds to the one that is there; answers which. */
   store(tx: Transaction<never>, day: DayToStore): Promise<"inserted" | "added">;
 }

@@ -1,10 +1,12 @@
 import type { Transaction } from "kysely";
+import type { KernelContext } from "../../kernel/context.ts";
 import type { ChannelName, Origin } from "../../kernel/keyspace/index.ts";
 import type { Migration } from "../../kernel/sql/index.ts";
 import { DEFAULT_GRACE, type Holding, SKEW, type StatisticsCalendar } from "./calendar.ts";
 import {
   type Balance,
   breakdownColumn,
+  brokenBalances,
   countColumn,
   createStatsTable,
   type DailyStats,
@@ -13,6 +15,7 @@ import {
 } from "./daily-stats.ts";
 import { dailyKeys } from "./keys-daily.ts";
 import { type Plot, plotsOf } from "./plots.ts";
+import { readCounts } from "./read.ts";
 import { REMEMBERED } from "./rotate.ts";
 
 type Events = Readonly<Record<string, EventPlan>>;
@@ -36,6 +39,8 @@ export interface StatsFamilyPlan<E extends Events> extends Holding {
   readonly events: E;
   /** Sums that are the same once a day is over: checked when it is stored. */
   readonly balances?: readonly Balance<string & keyof E>[];
+  /** The same for sums that events of another family, `family.event`, are part of. */
+  readonly beside?: { readonly stats: DailyStats; readonly balances: readonly Balance[] };
   /** What pages draw of it; by default all events as lines, and each breakdown. */
   readonly plots?: readonly Plot[];
   /** The word on the channel where charts are told; default the family's name, false: they are not told. */
@@ -100,7 +105,7 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     { family: keys.family },
   );
   const computed = plan.computed?.columns ?? [];
-  return {
+  const stats = {
     ...defineDailyStats({
       name: plan.family,
       table: plan.table,
@@ -122,6 +127,23 @@ export function dailyStats<const E extends Events>(plan: StatsFamilyPlan<E>): St
     computed,
     migrations: tableSteps(plan.table, plan.events, computed),
   };
+  const { beside } = plan;
+  if (!beside) return stats;
+  return { ...stats, compare: (ctx, date) => brokenBeside(ctx, stats, beside, date) };
+}
+
+/** Sums of two families that differ on a day. Each is read wherever it is by now: a day may be stored in parts. */
+async function brokenBeside(
+  ctx: Pick<KernelContext, "redis" | "sql">,
+  stats: DailyStats,
+  beside: NonNullable<StatsFamilyPlan<Events>["beside"]>,
+  date: number,
+): Promise<readonly string[]> {
+  const [own, other] = await Promise.all(
+    [stats, beside.stats].map(async (one) => (await readCounts(ctx, one, date, date + 1)).days.get(date)?.counts ?? {}),
+  );
+  const named = Object.entries(other!).map(([event, count]) => [`${beside.stats.name}.${event}`, count]);
+  return brokenBalances(beside.balances, { ...own, ...Object.fromEntries(named) });
 }
 
 /** Step 1 creates the table; what later versions declare with `since` comes as a step of its own. Columns are never dropped. */

@@ -173,7 +173,8 @@ async function store(
   newest: number,
 ): Promise<{ id: number; uid: string } | undefined> {
   const { date, snapshot, now } = day;
-  const { mismatches, leftover } = plan.examine(snapshot);
+  const { mismatches: own, leftover } = plan.examine(snapshot);
+  const mismatches = [...own, ...((await plan.compare?.(ctx, date)) ?? [])];
   try {
     const rotation = await ctx.sql
       .tables<StatTables>()

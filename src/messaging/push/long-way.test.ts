@@ -177,6 +177,9 @@ test("what is queued ten seconds before midnight and confirmed after it counts o
     house.sql.tables(),
   );
   expect(rows).toEqual([{ queued: 1, retried: 1, accepted: 1, confirmed: 1 }]);
+  // A day that is stored in parts adds up as a whole.
+  await house.redis.commands.set(raw(pushReceiptStats.earliest()), day);
+  expect((await rotate(ctx, pushReceiptStats, { calendar })).dates).toEqual([day]);
   expect(warnings()).not.toContain("stats:mismatch");
 });
 
@@ -197,6 +200,7 @@ test("a day whose numbers do not add up is stored as it is, and told of", async 
   expect(told.map(({ text }) => text)).toEqual([
     expect.stringContaining("queued + retried is 1"),
     expect.stringContaining("retried + abandoned is 1"),
+    expect.stringContaining("push_tickets.succeeded + retried is 3, and succeeded + "),
   ]);
 });
 

@@ -94,6 +94,18 @@ export const pushTicketStats = dailyStats({
   ],
 });
 
+const FAILED_RECEIPTS = [
+  "failed_due_to_device_not_registered",
+  "failed_due_to_message_too_big",
+  "failed_due_to_message_rate_exceeded",
+  "failed_due_to_mismatched_sender_id",
+  "failed_due_to_invalid_credentials",
+  "failed_due_to_not_ready_yet",
+  "failed_due_to_client_error_other",
+  "failed_due_to_internal_error",
+  ...PASSING,
+] as const;
+
 /** Tries to learn what became of it, on the day that the notification was queued. */
 export const pushReceiptStats = dailyStats({
   ...shared,
@@ -137,6 +149,10 @@ export const pushReceiptStats = dailyStats({
     failed_due_to_network_error: {},
   },
   balances: [{ sum: ["retried", "abandoned"], equals: ["failed_due_to_not_ready_yet", ...PASSING] }],
+  beside: {
+    stats: pushTicketStats,
+    balances: [{ sum: ["push_tickets.succeeded", "retried"], equals: ["succeeded", ...FAILED_RECEIPTS] }],
+  },
 });
 
 export const stats = [pushTokenStats, pushTicketStats, pushReceiptStats];
