@@ -4,7 +4,6 @@ import { type Counting, type Redated, Tally } from "./tally.ts";
 
 /** Days begin on quarter hours wherever people live: what belongs to the same one counts on the same day. */
 const QUARTER = 900;
-const NONE: readonly Redated[] = [];
 
 /**
  * What the items of one script call count, by kind. Most items of a call count the same, so each kind's block of counts is
@@ -37,7 +36,8 @@ export class Kinds {
     const full = `${name} ${Math.floor(at / QUARTER)}`;
     const known = this.#known.get(full);
     if (known !== undefined) {
-      for (const { family, events } of this.#redated.get(known) ?? NONE) countRedated(this.#ctx, family, events);
+      if (this.#redated.size > 0)
+        for (const { family, events } of this.#redated.get(known) ?? []) countRedated(this.#ctx, family, events);
       return known;
     }
     for (const part of this.#tally.block(count)) this.blocks.push(part);
