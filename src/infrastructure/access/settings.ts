@@ -8,7 +8,7 @@ export const settings = {
   }),
   environment: kinds.oneOf("env", ["development", "production"], {
     default: "development",
-    doc: "What this installation is for. `production` demands what is convenient to leave out elsewhere, such as a root secret of your own.",
+    doc: "What this installation is for. `production` demands what is convenient to leave out elsewhere, such as a root secret of your own. Where `development` is given rather than left as the default, every phone number but the test numbers is switched off each night.",
   }),
   dashboardUrl: {
     ...kinds.optionalText("dashboard.url", {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
+import { access } from "../../infrastructure/access/index.ts";
 import { createAdminToken } from "../../infrastructure/access/service.ts";
+import { loadConfig } from "../../kernel/config.ts";
 import { messageLogKeys, notesSettled } from "../../mechanisms/message-log/index.ts";
 import { createUser } from "../../people/users/service.ts";
 import { addPhones } from "../contacts/service.ts";
@@ -128,7 +130,7 @@ test("the story of a text tells who took it, what was heard of it and how it end
   ]);
 });
 
-test("a development system switches every number off but the test numbers, and no other system does", async () => {
+test("a system that was declared to be for development switches every number off but the test numbers, and one that nobody declared anything does not", async () => {
   await createUser(house.ctx, [], { sub: "ada" });
   const phone = (phoneNumber: string) => ({
     userSub: "ada",
@@ -138,15 +140,15 @@ test("a development system switches every number off but the test numbers, and n
     cause: "verify" as const,
   });
   await addPhones(house.ctx, [phone(PERSON), phone("+15555555555")]);
-  const inEnvironment = (value: string) =>
-    Object.assign(
-      Object.create(house.process({ config: [[{ ...settings.replyError, name: "env" } as never, value]] })),
-      {
-        shuttingDown: () => false,
-      },
-    );
-  expect(await disablePhonesInDev(inEnvironment("production"))).toBe(0);
-  expect(await disablePhonesInDev(inEnvironment("development"))).toBe(1);
+  /** The house as an installation starts it with these variables. */
+  const started = (environment: Record<string, string>) => {
+    const config = loadConfig(Object.values(access.settings) as never, { environment });
+    return Object.assign(Object.create(house.ctx, { config: { value: config } }), { shuttingDown: () => false });
+  };
+  expect(await disablePhonesInDev(started({}))).toBe(0);
+  expect(await disablePhonesInDev(started({ CARILLON_ENV: "" }))).toBe(0);
+  expect(await disablePhonesInDev(started({ CARILLON_ENV: "production" }))).toBe(0);
+  expect(await disablePhonesInDev(started({ CARILLON_ENV: "development" }))).toBe(1);
   expect(
     await house.query("select phone_number from user_phone_numbers where receives_notifications order by phone_number"),
   ).toEqual([{ phone_number: "+15555555555" }]);

@@ -5,9 +5,14 @@ import { settings } from "./settings.ts";
 
 const PAGE = 100;
 
-/** True where the installation says that it is for trying things out. */
+/**
+ * True where somebody said that the installation is for trying things out. That it is the default says nothing: whoever
+ * sets real providers up and leaves it at that must not lose the numbers of real people overnight.
+ */
 function isDevelopment({ config }: Pick<JobContext, "config">): boolean {
-  return config.effective.some(({ setting, value }) => setting.name === "env" && value === "development");
+  return config.effective.some(
+    ({ setting, value, source }) => setting.name === "env" && value === "development" && source !== "default",
+  );
 }
 
 /** Switches every number off but the test numbers, so that a copy of real data never texts real people. */

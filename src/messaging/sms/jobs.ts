@@ -149,7 +149,7 @@ export const disablePhonesJob = defineRunner({
   name: "runners.sms.disable_phones_in_dev",
   category: 2,
   kwargs: NoKwargs,
-  doc: "In development only: switches off every number that is not a test number.",
+  doc: "Where development was declared, not by default: switches off every number that is not a test number.",
   async run(ctx) {
     const switched = await disablePhonesInDev(ctx);
     if (switched > 0) ctx.log.info({ switched }, "phone numbers switched off, because this is a development system");
