@@ -136,11 +136,17 @@ export interface PurgatoryJob {
 /** Runs that end so have finished what they held; others leave it to the next one. */
 const FINISHED = new Set(["list_exhausted", "time_exhausted"]);
 
-/** Purgatories that nobody works on, although the last run of their job said that it had finished: each in a sentence. */
-export async function leftInPurgatories(
-  ctx: Pick<KernelContext, "redis">,
-  jobs: readonly PurgatoryJob[],
-): Promise<readonly string[]> {
+/**
+ * Seconds from the start of a run that died to when its batch must have been taken up: the run itself, the lease of its
+ * lock, and the next run. All these jobs run every minute at least.
+ */
+const TAKEN_UP_WITHIN = 600;
+
+/**
+ * Purgatories that nobody works on, each in a sentence: the last run of their job said that it had finished, or it died
+ * and no other followed.
+ */
+export async function leftInPurgatories(ctx: ReportContext, jobs: readonly PurgatoryJob[]): Promise<readonly string[]> {
   const { commands, topology } = ctx.redis;
   const found = await Promise.all(
     jobs.map(async ({ purgatory, lock, report }) => {
@@ -149,9 +155,11 @@ export async function leftInPurgatories(
         commands.exists(topology.key(lock)),
       ]);
       if (held === 0 || locked === 1) return [];
-      const { state, stopReason = "" } = await readReport(ctx, report, { locked: false });
-      return state === "ok" && FINISHED.has(stopReason)
-        ? [`${purgatory} is not empty, although the last run of its job ended with ${stopReason}`]
+      const { state, startedAt = 0, stopReason = "" } = await readReport(ctx, report, { locked: false });
+      if (state === "ok" && FINISHED.has(stopReason))
+        return [`${purgatory} is not empty, although the last run of its job ended with ${stopReason}`];
+      return state === "last_failed" && ctx.clock.now() - startedAt > TAKEN_UP_WITHIN
+        ? [`${purgatory} is not empty, and no run of its job followed the one that died`]
         : [];
     }),
   );

@@ -232,7 +232,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: "touch_links:purgatories_are_held",
-    doc: "What a run of storing links or clicks took, it finished, unless it was stopped or died.",
+    doc: "What a run of storing links or clicks took, it finished, unless it was stopped or died; what a dead run left is taken up within ten minutes.",
     check: seenTwice((ctx) =>
       leftInPurgatories(ctx, [
         { purgatory: keys.persistPurgatory(), lock: keys.persistLock(), report: keys.persistReport },

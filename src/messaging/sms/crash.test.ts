@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
+import type { FailureStory, SuccessStory } from "./callbacks.ts";
 import { handleFailures } from "./defaults.ts";
 import { receiptReconciliation, receiptRecovery, receiptStaleDetection, send } from "./jobs.ts";
 import { keys } from "./keys.ts";
@@ -46,6 +47,18 @@ const emptied = async () =>
     await house.length(keys.eventPurgatory()),
   ]).toEqual([0, 0, 0]);
 
+const isFinal = (story: FailureStory | SuccessStory) => !("failure_info" in story && story.failure_info.retryable);
+
+/** No callback was told of the same try, the same silence or the same end a second time. */
+function toldOnce(): void {
+  const told = house.stories.map((story) => {
+    if (isFinal(story)) return `${story.sms.uid} ended`;
+    const { sms } = story as FailureStory;
+    return `${sms.uid} ${sms.aud} ${sms.aud === "send" ? sms.retry : sms.num_failures}`;
+  });
+  expect(told.toSorted()).toEqual([...new Set(told)].sort());
+}
+
 test("a sender that dies at any command loses no text, counts none twice, and nobody is texted twice", async () => {
   const deaths = await dieAtEveryCommand(house.base.server, {
     prepare: async () => {
@@ -69,6 +82,74 @@ test("a sender that dies at any command loses no text, counts none twice, and no
     },
   });
   expect(deaths).toBeGreaterThan(16);
+}, 60_000);
+
+test("a sender that dies at any command tells each failure and each immediate success to its callback once", async () => {
+  const texts = [
+    ["+15005550001", "ApplicationErrorOther 21211"],
+    ["+15005550009", "ApplicationErrorOther 21614"],
+    ["+15555555555", "ClientErrorOther 418"],
+    [NUMBERS[0]!, "delivered"],
+    [NUMBERS[1]!, "delivered"],
+  ] as const;
+  const deaths = await dieAtEveryCommand(house.base.server, {
+    prepare: async () => {
+      await house.clear();
+      // A text that is on its way before the answer is written.
+      house.sandbox.knobs.patch({ twilio: { stepSeconds: 0, callbacks: "off" } });
+      for (const [number] of texts) await house.text(number);
+    },
+    life: (redis) => house.run(send, house.process({ redis })),
+    afterlife: async () => {
+      await house.base.clock.advance(LEASE_OVER);
+      await house.run(send);
+      await house.callbacks();
+      const told = house.stories.map((story): [string, string] => {
+        if (!("failure_info" in story)) return [story.sms.phone_number, story.result.message_resource.status];
+        const { identifier, subidentifier } = story.failure_info;
+        return [story.sms.phone_number, `${identifier} ${subidentifier}`];
+      });
+      expect(told.toSorted()).toEqual(texts.toSorted());
+      await emptied();
+      await house.audit();
+    },
+  });
+  expect(deaths).toBeGreaterThan(16);
+}, 60_000);
+
+test("giving back what a dead run left may itself die at any command: no text loses its doubt, and nobody is texted twice", async () => {
+  await dieAtEveryCommand(house.base.server, {
+    prepare: async () => {
+      await silence();
+      for (const number of NUMBERS) await house.text(number);
+      const dying = await mortalConnection(house.base.server);
+      const taken = house.process({ redis: dying });
+      const { create } = taken.providers.sms;
+      // The provider takes the texts, and the process is gone before it can write that down.
+      taken.providers.sms.create = async (message) => {
+        const outcome = await create.call(taken.providers.sms, message);
+        dying.dead = true;
+        return outcome;
+      };
+      await house.run(send, taken).catch(() => {});
+      dying.commands.disconnect();
+      await house.base.clock.advance(LEASE_OVER);
+      house.sandbox.knobs.patch({ twilio: { failNext: { status: 401, count: 99, code: 20003 } } });
+    },
+    life: (redis) => house.run(send, house.process({ redis })),
+    afterlife: async () => {
+      await house.base.clock.advance(LEASE_OVER);
+      await house.run(send);
+      await house.audit();
+      house.sandbox.knobs.patch({ twilio: { failNext: null } });
+      await house.run(send);
+      expect(house.outbox().map(({ to }) => to)).toEqual(expect.arrayContaining(NUMBERS));
+      expect(house.outbox()).toHaveLength(3);
+      expect((await house.counts(smsSendStats)).events).toEqual({ queued: 3, succeeded_pending: 3 });
+      await emptied();
+      await house.audit();
+    },
+  });
 }, 60_000);
 
 test("a search for silent texts that dies at any command tells each failure job once", async () => {
@@ -213,6 +294,8 @@ test("whatever fails and dies in whatever order, the room's invariants hold and 
     await house.callbacks();
     await house.audit();
     await house.base.clock.advance(wait);
+    // Nobody leaves a quarter of an hour without a run.
+    if (wait === 900) for (const each of jobs) await house.run(each);
   }
   house.sandbox.knobs.reset();
   for (let round = 0; round < 8; round++) {
@@ -225,4 +308,8 @@ test("whatever fails and dies in whatever order, the room's invariants hold and 
   expect(await Promise.all(left.map((key) => house.length(key)))).toEqual([0, 0, 0, 0, 0, 0]);
   const sent = house.outbox().map(({ text }) => text);
   expect(new Set(sent).size).toBe(sent.length);
+  toldOnce();
+  const { events } = await house.counts(smsSendStats);
+  const givenUp = (events.abandoned ?? 0) + ((await house.counts(smsPollingStats)).events.abandoned ?? 0);
+  expect(house.stories.filter(isFinal).length + givenUp).toBe(events.queued);
 }, 60_000);

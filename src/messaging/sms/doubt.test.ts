@@ -67,6 +67,51 @@ test("while the provider cannot be asked about a text in doubt the doubt stays, 
   }
 });
 
+const unsettled = async () =>
+  [
+    await house.ctx.redis.commands.lrange(keys.toSend(), 0, -1),
+    await house.ctx.redis.commands.lrange(keys.sendPurgatory(), 0, -1),
+  ].map((raws) => raws.map((raw) => JSON.parse(raw) as { uid: string; unanswered_since?: number }));
+
+test("what a dead run left while the provider refuses us or rests goes back in order with its doubt, and is not sent a second time", async () => {
+  const troubles = [
+    { failNext: { status: 401, count: 99, code: 20003 } },
+    { failNext: { status: 503, count: 99 } },
+    { failNext: { status: 503, count: 99 }, window: 1 },
+  ];
+  for (const { window = 50, ...knobs } of troubles) {
+    await house.clear();
+    const ctx = house.process({ config: [[settings.window as never, window]] });
+    for (const number of ["+14155550101", "+14155550102", "+14155550103"]) {
+      const body = `left ${++words}`;
+      await house.text(number, body);
+      await house.ctx.providers.sms.create({ to: number, body });
+      await die();
+    }
+    const last = await house.text(OTHER, `queued behind ${words}`);
+    const [, left] = await unsettled();
+    house.sandbox.knobs.patch({ twilio: knobs });
+    for (let run = 0; run < 3; run++) {
+      await house.run(send, ctx);
+      await house.audit();
+      const [waiting, held] = await unsettled();
+      expect(held).toEqual([]);
+      const uids = left!.map(({ uid }) => uid).filter((uid) => waiting!.some((one) => one.uid === uid));
+      expect(waiting!.map(({ uid }) => uid)).toEqual(waiting!.length === 0 ? [] : [...uids, last]);
+      for (const { uid, unanswered_since } of waiting!) expect(unanswered_since === undefined).toBe(uid === last);
+    }
+    house.sandbox.knobs.reset();
+    for (let round = 0; round < 4; round++) {
+      await house.callbacks();
+      await house.base.clock.advance(301);
+      await house.run(send, ctx);
+    }
+    expect(house.outbox().map(({ to }) => to)).toEqual(["+14155550101", "+14155550102", "+14155550103", OTHER]);
+    expect(await unsettled()).toEqual([[], []]);
+    await house.audit();
+  }
+});
+
 test("a server error leaves open whether the text was taken, so it is looked up before the next try", async () => {
   const asked: string[] = [];
   const outage: SmsOutcome = {

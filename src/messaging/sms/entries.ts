@@ -80,7 +80,7 @@ export const SmsEntry = z.looseObject({
   body: z.string().min(1).max(LONGEST_BODY),
   failure_job: CallbackJob,
   success_job: CallbackJob,
-  /** Since when the provider may have this text without our knowing: an earlier try was not answered. */
+  /** Since when the provider may have this text without our knowing: an earlier try was not answered, or its run died. */
   unanswered_since: Time.optional(),
 });
 export type SmsEntry = z.output<typeof SmsEntry>;

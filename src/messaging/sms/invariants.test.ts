@@ -116,7 +116,7 @@ test("the audit of texts finds purgatories beyond a batch, and counts that do no
   expect(await broken()).toEqual(["sms:purgatories_are_batches", "sms:counts_add_up"]);
 });
 
-test("the audit of texts finds what a finished run left in a purgatory, and not what a run holds that works or died", async () => {
+test("the audit of texts finds what a finished run left in a purgatory, or one that died long ago, and not what a run holds that works or just died", async () => {
   const { commands } = house.ctx.redis;
   await house.run(send);
   await commands.rpush(keys.sendPurgatory(), JSON.stringify(smsEntries(house.ctx, [text])[0]));
@@ -126,6 +126,8 @@ test("the audit of texts finds what a finished run left in a purgatory, and not 
   await commands.del(keys.sendLock());
   await commands.hset(keys.sendReport(), "started_at", house.base.clock.now() + 1);
   expect(await broken()).toEqual([]);
+  await house.base.clock.advance(602);
+  expect(await broken()).toEqual(["sms:purgatories_are_held"]);
   await house.run(send);
   expect(await broken()).toEqual([]);
 });

@@ -66,7 +66,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: "sms:purgatories_are_held",
-    doc: "What a run of sending texts, of asking about them or of working news in took, it finished, unless it was stopped or died.",
+    doc: "What a run of sending texts, of asking about them or of working news in took, it finished, unless it was stopped or died; what a dead run left is taken up within ten minutes.",
     check: seenTwice((ctx) => leftInPurgatories(ctx, PURGATORIES)),
   },
   {

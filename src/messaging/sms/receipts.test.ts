@@ -151,10 +151,9 @@ test("news that is older than what is known changes nothing, not even the count 
   await house.audit();
 });
 
-test("an event that races with another change of its message is judged again, and counts once", async () => {
-  const sid = await silentText();
-  await tell({ sid, status: "sending" });
-  let raced = false;
+/** Works news in while somebody else changes its message, as often as told. */
+async function reconcileAmidChanges(sid: string, changes: number): Promise<void> {
+  let left = changes;
   await house.ctx.locks.withLock(keys.reconciliationLock(), { kind: "owner", wait: "fail" }, (lock) =>
     reconcileReceipts(
       Object.assign(Object.create(house.ctx), {
@@ -165,15 +164,37 @@ test("an event that races with another change of its message is judged again, an
       lock,
       {
         async beforeCommit() {
-          if (!raced) await house.ctx.redis.commands.hincrby(keys.pendingItem({ sid }), "num_changes", 1);
-          raced = true;
+          if (left-- > 0) await house.ctx.redis.commands.hincrby(keys.pendingItem({ sid }), "num_changes", 1);
         },
       },
     ),
   );
+}
+
+test("an event that races with another change of its message is judged again, and counts once", async () => {
+  const sid = await silentText();
+  await tell({ sid, status: "sending" });
+  await reconcileAmidChanges(sid, 1);
   expect(await hashOf(sid)).toMatchObject({ message_resource_status: "sending", num_changes: 2 });
   expect((await house.counts(smsEventStats)).events).toMatchObject({ attempted: 1, updated: 1 });
   expect(await house.length(keys.eventPurgatory())).toBe(0);
+});
+
+test("events that race on and on are left to the next run in order, and the audit finds nothing wrong with that", async () => {
+  const sid = await silentText();
+  await tell({ sid, status: "sending" });
+  await tell({ sid, status: "sent" });
+  await reconcileAmidChanges(sid, 5);
+  expect((await house.counts(smsEventStats)).events).toEqual({});
+  const waiting = await house.ctx.redis.commands.lrange(keys.event(), 0, -1);
+  expect(waiting.map((raw) => JSON.parse(raw).status)).toEqual(["sending", "sent"]);
+  await house.audit();
+  await house.run(receiptReconciliation);
+  expect((await house.counts(smsEventStats)).words).toMatchObject({
+    updated: { "accepted:sending": 1 },
+    removed: { "sending:sent": 1 },
+  });
+  await house.audit();
 });
 
 test("a carrier's refusal ends the text with a final failure, and its number gets no more", async () => {

@@ -3,7 +3,7 @@ import { jobKeys } from "../../jobs/keys.ts";
 import { randomToken } from "../../kernel/ids.ts";
 import type { ScriptArgument } from "../../kernel/redis/index.ts";
 import { type Counting, Kinds } from "../../mechanisms/dated-counters/index.ts";
-import type { Lock } from "../../mechanisms/lock/index.ts";
+import { type Lock, unlessFenced } from "../../mechanisms/lock/index.ts";
 import { type Note, noteSteps } from "../../mechanisms/message-log/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { quarantineOf } from "../../mechanisms/quarantine/index.ts";
@@ -62,8 +62,10 @@ export async function reconcileReceipts(
         left = [...settled.raced, ...later];
         races = settled.raced.length > 0 ? races + 1 : 0;
       }
-      // Whatever races on is left in the purgatory: the next run takes it up first.
-      return left.length > 0 ? "time_exhausted" : undefined;
+      if (left.length === 0) return undefined;
+      // Whatever races on is for the next run, which takes it up first.
+      unlessFenced(await eventQueue.putBack(ctx, lock.fence));
+      return "time_exhausted";
     },
   });
   await report.finish({ stopReason, counts });

@@ -1,5 +1,6 @@
 import { defineScript } from "../../kernel/redis/index.ts";
 import { decidedOf } from "../../mechanisms/decision/index.ts";
+import { FENCED_CODE, type Fenced, fenced } from "../../mechanisms/lock/index.ts";
 
 const file = (name: string) => new URL(`./scripts/${name}.lua`, import.meta.url);
 const codes = (raw: number[]) => raw;
@@ -23,6 +24,16 @@ export const commitSend = defineScript({
   args: ["now", "forget_before", "kinds", "...items"],
   idempotent: false,
   reply: codes,
+});
+
+export const putBackDoubtful = defineScript({
+  name: "sms.put_back_doubtful",
+  file: file("put_back_doubtful"),
+  keys: ["to_send", "purgatory", "lock"],
+  args: ["lock_id", "...items"],
+  idempotent: false,
+  reply: (code: number): { readonly ok: true; readonly returned: number } | Fenced =>
+    code === FENCED_CODE ? fenced : { ok: true, returned: code },
 });
 
 /** Idempotent by its flags: a repeat answers what was decided. */

@@ -1,15 +1,16 @@
 import type { JobContext } from "../../jobs/context.ts";
-import { type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
+import { type Fenced, type Lock, lockErrors, unlessFenced } from "../../mechanisms/lock/index.ts";
 import { type Entry, runBatches, type StopReason } from "../../mechanisms/purgatory-queue/index.ts";
 import { startRun } from "../../mechanisms/run-report/index.ts";
 import { Pace, type Pair, sendThroughWindow } from "../../mechanisms/settling-window/index.ts";
 import { statusCallbackUrl } from "./addresses.ts";
 import { BackOff } from "./back-off.ts";
-import type { SmsEntry } from "./entries.ts";
+import { type SmsEntry, smsEntry } from "./entries.ts";
 import { keys } from "./keys.ts";
 import { sendQueue } from "./line.ts";
 import { type Delivery, LookUp } from "./look-up.ts";
 import { Refusals } from "./refusals.ts";
+import { putBackDoubtful } from "./scripts.ts";
 import { settings } from "./settings.ts";
 import { type SendCount, settleSent } from "./settle-send.ts";
 
@@ -21,6 +22,9 @@ const MAKE_WAY = 0.2;
 
 /** What the provider said, or that the text was not given to it. */
 type Answer = Delivery | "held";
+
+/** What the purgatory holds; `recovered`: a run that died took it. */
+type Batch = { readonly size: number; readonly recovered: boolean };
 
 /** By process and provider: two runs within one second share one allowance. */
 const paces = new WeakMap<object, { readonly perSecond: number; readonly pace: Pace }>();
@@ -73,7 +77,7 @@ class SendRun {
     this.#lookUp = new LookUp(ctx);
   }
 
-  async handle(batch: { readonly size: number; readonly recovered: boolean }): Promise<StopReason | undefined> {
+  async handle(batch: Batch): Promise<StopReason | undefined> {
     const ctx = this.#ctx;
     if (this.#batches++ > 0 && (await ctx.redis.commands.llen(ctx.redis.topology.key(keys.recovery()))) > 0)
       await ctx.sleep(MAKE_WAY);
@@ -88,13 +92,27 @@ class SendRun {
       this.#end();
     }
     if (this.#lock.signal.aborted) return "signal";
-    // Nothing of what is left was given to the provider, so it goes back in order. What a dead run left stays where it
-    // is: the next run must look it up too.
-    if (this.#ended && !batch.recovered) unlessFenced(await sendQueue.putBack(ctx, this.#lock.fence));
+    if (this.#ended) unlessFenced(await this.#putBack(batch));
     return this.#ended;
   }
 
-  async #send(batch: { readonly size: number; readonly recovered: boolean }): Promise<void> {
+  /**
+   * This run gave nothing of what is left to the provider, so it goes back in order. A dead run may have, which only its
+   * purgatory says; so what it left takes the doubt along, and is looked up by whoever takes it next.
+   */
+  async #putBack({ size, recovered }: Batch): Promise<{ readonly ok: true } | Fenced> {
+    const ctx = this.#ctx;
+    const { fence } = this.#lock;
+    if (!recovered) return sendQueue.putBack(ctx, fence);
+    const left = await sendQueue.read(ctx, 0, size);
+    const items = left.flatMap(({ raw, value }) => [
+      raw,
+      smsEntry.encode({ ...value, unanswered_since: value.unanswered_since ?? value.last_queued_at }),
+    ]);
+    return ctx.redis.run(putBackDoubtful, [keys.toSend(), keys.sendPurgatory(), fence.key], [fence.lockId, ...items]);
+  }
+
+  async #send(batch: Batch): Promise<void> {
     const ctx = this.#ctx;
     const entries = await sendQueue.read(ctx, 0, batch.size);
     const refusals = new Refusals(
@@ -102,7 +120,7 @@ class SendRun {
       entries.map(({ value }) => value.phone_number),
     );
     await refusals.refresh().catch(async (error) => {
-      if (!batch.recovered) await sendQueue.putBack(ctx, this.#lock.fence);
+      await this.#putBack(batch);
       throw error;
     });
     const { unsent } = await sendThroughWindow<Entry<SmsEntry>, Answer>(ctx, {

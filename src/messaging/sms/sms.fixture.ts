@@ -23,6 +23,7 @@ import { TwilioSms } from "../../providers/twilio.ts";
 import { SANDBOX_TWILIO, Sandbox } from "../../sandbox/sandbox.ts";
 import { buildServer } from "../../surfaces/http/index.ts";
 import { contacts } from "../contacts/index.ts";
+import { type FailureStory, readFailure, readSuccess, type SuccessStory } from "./callbacks.ts";
 import { DEFAULT_FAILURE, DEFAULT_SUCCESS } from "./defaults.ts";
 import { sms } from "./index.ts";
 import { invariants } from "./invariants.ts";
@@ -46,6 +47,8 @@ export interface SmsHouse {
   readonly rests: readonly number[];
   /** Runs the queued callbacks as a worker would; answers their names. */
   callbacks(ctx?: SmsContext): Promise<readonly string[]>;
+  /** What those callbacks were told since the house was cleared, in order. */
+  readonly stories: readonly (FailureStory | SuccessStory)[];
   text(phoneNumber: string, body?: string): Promise<string>;
   /** What today and yesterday counted: events, and words by event. */
   counts(family: StatsFamily): Promise<{ events: Record<string, number>; words: Record<string, object> }>;
@@ -108,6 +111,7 @@ export async function openSms(): Promise<SmsHouse> {
   const query = async <T>(text: string) => (await sql.raw<T>(text).execute(base.sql.tables())).rows;
 
   const rests: number[] = [];
+  const stories: (FailureStory | SuccessStory)[] = [];
   let asleep = 0;
   /** The clock as runs see it: their rests are noted, and pass quickly. */
   const restingClock = (clock: SmsContext["clock"]): SmsContext["clock"] => {
@@ -157,6 +161,7 @@ export async function openSms(): Promise<SmsHouse> {
     url,
     process,
     rests,
+    stories,
     async run(runner, around = ctx) {
       let done = false;
       const running = runner.run!(jobContext(around, runner.name), {}).finally(() => {
@@ -176,7 +181,13 @@ export async function openSms(): Promise<SmsHouse> {
       for (;;) {
         const raws = await commands.lpop(topology.key(jobKeys.hot()), 500);
         if (!raws) return names;
-        const entries = raws.map((raw) => JSON.parse(raw) as { name: string; rjob?: string; kwargs: object });
+        const entries = raws.map(
+          (raw) => JSON.parse(raw) as { name: string; rjob?: string; kwargs: { data_raw?: string } },
+        );
+        for (const { name, kwargs } of entries) {
+          if (name === DEFAULT_FAILURE) stories.push(readFailure(kwargs.data_raw!));
+          if (name === DEFAULT_SUCCESS) stories.push(readSuccess(kwargs.data_raw!));
+        }
         for (const runner of sms.runners) {
           const items = entries.filter(({ name, rjob }) => name === runner.name && rjob === undefined);
           if (items.length === 0 || !runner.runMany) continue;
@@ -235,6 +246,7 @@ export async function openSms(): Promise<SmsHouse> {
     async clear() {
       await base.flush();
       rests.length = 0;
+      stories.length = 0;
       sandbox.knobs.reset();
       sandbox.inbox.clear();
       sandbox.twilio.stopped.clear();

@@ -151,7 +151,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: "touch:purgatories_are_held",
-    doc: "What a run of sending or of writing rows took, it finished, unless it was stopped or died.",
+    doc: "What a run of sending or of writing rows took, it finished, unless it was stopped or died; what a dead run left is taken up within ten minutes.",
     check: seenTwice((ctx) =>
       leftInPurgatories(ctx, [
         { purgatory: keys.sendPurgatory(), lock: keys.sendLock(), report: keys.sendReport },
