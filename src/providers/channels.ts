@@ -8,7 +8,9 @@ import {
   unconfigured,
 } from "./provider-chain.ts";
 import type { PushMessage, PushProvider, ReceiptOutcome, TicketOutcome } from "./push.ts";
-import type { SmsFetchOutcome, SmsListOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
+import type { ListedSms, SmsFailure, SmsFetchOutcome, SmsOutcome, SmsProvider } from "./sms.ts";
+
+type CarriedList = { readonly ok: true; readonly messages: readonly Carried<ListedSms>[] } | SmsFailure;
 
 /**
  * Each channel over all of its providers, with the interface of a single one. What is sent says who carried it; whoever
@@ -85,12 +87,19 @@ export class SmsChannel implements SmsProvider {
     return known ?? said[0] ?? unknown();
   }
 
-  /** Without the name of its carrier, what any provider has. A provider that cannot tell leaves the question open. */
-  async list(query: { to: string; since: number }, carrier?: string | null): Promise<SmsListOutcome> {
-    const look = (one: SmsProvider) => one.list(query);
+  /**
+   * Without the name of its carrier, what any provider has, each message with the name of the one that has it. A provider
+   * that cannot tell leaves the question open.
+   */
+  async list(query: { to: string; since: number }, carrier?: string | null): Promise<CarriedList> {
+    const look = async (one: SmsProvider): Promise<CarriedList> => {
+      const listed = await one.list(query);
+      if (!listed.ok) return listed;
+      return { ok: true, messages: listed.messages.map((message) => ({ ...message, provider: one.name })) };
+    };
     const unknown = () => unconfigured("ClientErrorOther");
     if (carrier) return this.#chain.ask(carrier, look, (outcome) => [outcome], unknown);
-    const said = await this.#chain.askAround<SmsListOutcome>(
+    const said = await this.#chain.askAround<CarriedList>(
       look,
       (outcome) => [outcome],
       (outcome) => !outcome.ok,

@@ -360,7 +360,10 @@ describe("what was carried is asked about where it is known", () => {
     const both = channel(saying("first", gone, listed("SM1")), knowing);
     expect(await both.fetch("SM1")).toEqual({ ok: true, resource });
     const found = await both.list({ to: "+1", since: 0 });
-    expect(found.ok && found.messages.map(({ sid }) => sid)).toEqual(["SM1", "SM2"]);
+    expect(found.ok && found.messages.map(({ sid, provider }) => [sid, provider])).toEqual([
+      ["SM1", "first"],
+      ["SM2", "second"],
+    ]);
     // A text has one carrier: when that one tells of it, nobody else matters.
     const half = channel(saying("first", busy, busy), knowing);
     expect(await half.fetch("SM1")).toEqual({ ok: true, resource });

@@ -97,6 +97,34 @@ test("an administrator learns what a text would cost before it goes to many", as
   expect((await ask("estimate", { body: "", recipients: 1 })).status).toBe(422);
 });
 
+async function notedGroups(): Promise<readonly string[]> {
+  await notesSettled(house.ctx);
+  return house.ctx.redis.commands.lrange(messageLogKeys.buffer(), 0, -1);
+}
+
+/** Each step of a text: what happened, through whom, and how. */
+const storyOf = (groups: readonly string[], uid: string) =>
+  groups
+    .flatMap((group) => JSON.parse(group) as (string | number | null)[][])
+    .filter(([, of]) => of === uid)
+    .map(([, , , step, provider, detail]) => [step, provider, detail]);
+
+test("the story of a text that was found at the provider tells who had taken it", async () => {
+  house.sandbox.knobs.patch({ twilio: { dropConnectionAfterCreate: 1, callbacks: "off", stuckAt: "accepted" } });
+  const uid = await house.text(PERSON);
+  await house.run(send);
+  await house.callbacks();
+  await house.base.clock.advance(15);
+  await house.run(send);
+  expect(house.outbox()).toHaveLength(1);
+  expect(storyOf(await notedGroups(), uid)).toEqual([
+    ["queued", null, null],
+    ["failed", "twilio", "NetworkError"],
+    ["retried", null, null],
+    ["accepted", "twilio", "accepted"],
+  ]);
+});
+
 test("the story of a text tells who took it, what was heard of it and how it ended, and never its words", async () => {
   house.sandbox.knobs.patch({ twilio: { failNext: { status: 503, count: 1 }, callbacks: "off", stuckAt: "accepted" } });
   const uid = await house.text(PERSON, "your code is 271828");
@@ -113,13 +141,9 @@ test("the story of a text tells who took it, what was heard of it and how it end
   const told = { ...news, information_received_at: house.base.clock.now(), received_via: "webhook" };
   await house.ctx.redis.commands.rpush(keys.event(), JSON.stringify(told));
   await house.run(receiptReconciliation);
-  await notesSettled(house.ctx);
-  const groups = await house.ctx.redis.commands.lrange(messageLogKeys.buffer(), 0, -1);
+  const groups = await notedGroups();
   expect(groups.join()).not.toContain("271828");
-  const steps = groups.flatMap((group) => JSON.parse(group) as (string | number | null)[][]);
-  expect(
-    steps.filter(([, of]) => of === uid).map(([, , , step, provider, detail]) => [step, provider, detail]),
-  ).toEqual([
+  expect(storyOf(groups, uid)).toEqual([
     ["queued", null, null],
     ["failed", "twilio", "ServerError 503"],
     ["retried", null, null],

@@ -51,7 +51,7 @@ export class LookUp {
     const words = entry.body.trim();
     const free = listed.messages.filter(({ body, sid }) => body.trim() === words && !this.#answered.has(sid));
     const found = await this.#oldestUnknown(free);
-    return found && { outcome: outcomeOf(found), sid: found.sid };
+    return found && { outcome: outcomeOf(found), provider: found.provider, sid: found.sid };
   }
 
   /** Has equal texts to one number go one after the other, so that none is looked up while another is under way. */
@@ -78,7 +78,7 @@ export class LookUp {
     for (const sid of sids) if (sid !== undefined) this.#answered.delete(sid);
   }
 
-  async #oldestUnknown(messages: readonly ListedSms[]): Promise<ListedSms | undefined> {
+  async #oldestUnknown<M extends ListedSms>(messages: readonly M[]): Promise<M | undefined> {
     if (messages.length === 0) return undefined;
     const { commands, topology } = this.#ctx.redis;
     const known = await commands.zmscore(topology.key(keys.recentSids()), ...messages.map(({ sid }) => sid));
