@@ -101,8 +101,10 @@ test("somebody leaves with the link of their newest mail, and another says STOP 
   expect((await methods()).emails[0].suppressed).toBe(true);
   await expect(recipients.unsubscribe("nobody@example.com")).rejects.toThrow("No mail to nobody@example.com");
   await recipients.text("+14155550100", "STOP");
+  await house.job(sms.followWishesJob, false);
   expect((await methods()).phones[0].suppressed).toBe(true);
   await recipients.text("+14155550100", "START");
+  await house.job(sms.followWishesJob, false);
   expect((await methods()).phones[0].suppressed).toBe(false);
 });
 

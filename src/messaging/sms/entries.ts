@@ -262,7 +262,7 @@ export const smsEntry = bounded(privateJson(SmsEntry, "JSON of a text to send", 
 export const smsEvent = bounded(privateJson(SmsEvent, "JSON of news about a text", isPlainEvent));
 export const smsSid = matching(SID, "the sid of a message");
 
-/** What a person said by text and could not be followed at once. */
+/** What a person said by text and was not followed yet. */
 export const heldWish = json(z.strictObject({ wish: z.enum(["stop", "start"]), said_at: Time }), {
   shape: "JSON of a wish",
 });

@@ -3,7 +3,7 @@ import type { ReceivedWebhook } from "../../kernel/route.ts";
 import { E164 } from "./entries.ts";
 import { settings } from "./settings.ts";
 import { checkWebhook, REFUSAL_STATUS } from "./webhook-check.ts";
-import { followOrHold } from "./wishes.ts";
+import { holdWish } from "./wishes.ts";
 
 const STOP_TEXTS = new Set(["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "revoke"]);
 /** Words that end texts whatever follows them; the others are too common to stand for STOP in a sentence. */
@@ -44,9 +44,9 @@ export async function takeInbound(ctx: Context, received: ReceivedWebhook): Prom
   ctx.alerts.ops(`A text came in${wish === "none" ? "" : ` that says ${wish.toUpperCase()}`}.`);
   if (wish !== "none") {
     try {
-      await followOrHold(ctx, from, wish);
+      await holdWish(ctx, from, wish);
     } catch (error) {
-      ctx.alerts.error(error, `a text that says ${wish.toUpperCase()} could be neither followed nor kept`);
+      ctx.alerts.error(error, `a text that says ${wish.toUpperCase()} could not be kept`);
       return { status: 503, body: twiml(ctx.config.get(settings.replyError)) };
     }
   }

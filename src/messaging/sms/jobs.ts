@@ -88,7 +88,7 @@ export const followWishesJob: QueueRunner = defineRunner({
   name: "runners.sms.follow_wishes",
   category: 2,
   kwargs: NoKwargs,
-  doc: "Follows STOP and START that could not be followed when they were said.",
+  doc: "Follows the STOP and START that people said by text.",
   budget: BUDGET,
   async run(ctx) {
     await runAlone(ctx, followWishesJob, { lock: keys.wishesLock(), work: followWishes });

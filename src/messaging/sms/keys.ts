@@ -65,7 +65,7 @@ export const keys = family("sms", {
     },
   ),
   wishes: hash("sms:wishes", mapOf(heldWish, { field: matching(E164, "a number") }), {
-    doc: "STOP and START of people that could not be followed yet, the newest of each number; nobody who said STOP is texted meanwhile",
+    doc: "STOP and START of people that were not followed yet, the newest of each number; nobody who said STOP is texted meanwhile",
     origin: "carillon",
     secret: true,
   }),

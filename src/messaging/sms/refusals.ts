@@ -49,10 +49,9 @@ export class Refusals {
   async #ask(): Promise<void> {
     const ctx = this.#ctx;
     const askedAt = ctx.clock.monotonic();
-    const [{ phones: suppressed }, stopped] = await Promise.all([
-      suppressedAmong(ctx, { phones: this.#numbers }),
-      heldStops(ctx, this.#numbers),
-    ]);
+    // In this order: a wish is forgotten once SQL has it, so whoever looked there first could miss it in both places.
+    const stopped = await heldStops(ctx, this.#numbers);
+    const { phones: suppressed } = await suppressedAmong(ctx, { phones: this.#numbers });
     const found = new Map([...suppressed.keys(), ...stopped].map((number) => [number, SUPPRESSED]));
     for (const number of ctx.config.get(settings.testNumbers)) found.set(number, TEST_NUMBER);
     this.#found = found;

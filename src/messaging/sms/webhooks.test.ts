@@ -1,13 +1,18 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mortalConnection } from "../../../test/harness/chaos.ts";
+import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { createUser } from "../../people/users/service.ts";
 import { twilioAccounts } from "../../providers/settings.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
+import { buildServer } from "../../surfaces/http/index.ts";
 import { addPhones, installEffects } from "../contacts/service.ts";
+import { INBOUND_WEBHOOK } from "./addresses.ts";
 import { smsEvent } from "./entries.ts";
 import { wishOf } from "./inbound.ts";
+import { sms } from "./index.ts";
+import { followWishesJob } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { openSms, type SmsHouse } from "./sms.fixture.ts";
 import { smsWebhookStats } from "./stats.ts";
@@ -151,6 +156,34 @@ test("while Redis is away a true webhook fails, so that it comes again, and a fo
   redis.commands.disconnect();
 });
 
+/** A database that takes every statement and answers none. */
+class SilentSql extends MortalSql {
+  override pass<T>(): Promise<T> {
+    return new Promise(() => {});
+  }
+}
+
+test("webhooks are answered before any SQL, whether it hangs or is gone", async () => {
+  const databases = [new SilentSql(house.base.sql), new MortalSql(house.base.sql, { dieAt: 1 })];
+  for (const sql of databases) {
+    await house.clear();
+    const ctx = Object.defineProperty(house.process(), "sql", { value: sql });
+    const app = await buildServer(ctx, [sms]);
+    const inject = async (path: string, fields: Record<string, string>) => {
+      const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": sign(fields, path) };
+      const payload = new URLSearchParams(fields).toString();
+      return (await app.inject({ method: "POST", url: path, payload, headers })).statusCode;
+    };
+    expect(await inject(PATH, status)).toBe(200);
+    expect(await inject(PATH, { ...status, MessageStatus: "dancing" })).toBe(200);
+    for (const Body of ["STOP", "START", "hello"])
+      expect(await inject(INBOUND_WEBHOOK, { From: PERSON, To: "+15005550006", Body })).toBe(200);
+    expect(await house.length(keys.event())).toBe(1);
+    expect(await house.ctx.redis.commands.hget(keys.wishes(), PERSON)).toContain("start");
+    await app.close();
+  }
+});
+
 test("a webhook signed for another address or method of encoding is forged to us", async () => {
   const elsewhere = { publicUrl: "https://other.example", path: PATH, fields: Object.entries(status) };
   const asked = [
@@ -203,6 +236,7 @@ test("STOP is honoured for every account with the number, and START takes it bac
   const say = (Body: string, more: Record<string, string> = {}) =>
     signed({ From: PERSON, To: "+15005550006", Body, ...more }, inbound);
   const stopped = await say("Stop");
+  await house.run(followWishesJob);
   expect([stopped.status, stopped.type]).toEqual([200, "text/xml; charset=utf-8"]);
   expect(stopped.body).toContain("<Response><Message>You will get no more texts");
   expect(changes).toEqual(["sms_stop", "sms_stop"]);
@@ -210,6 +244,7 @@ test("STOP is honoured for every account with the number, and START takes it bac
   await say("we end at noon");
   expect(await house.query("select reason from suppressed_phone_numbers")).toHaveLength(1);
   expect((await say("START", { OptOutType: "START" })).status).toBe(204);
+  await house.run(followWishesJob);
   expect(await house.query("select reason from suppressed_phone_numbers")).toEqual([]);
   const empty = await signed({ From: PERSON }, inbound);
   expect([empty.status, empty.body.endsWith("<Response></Response>")]).toEqual([200, true]);

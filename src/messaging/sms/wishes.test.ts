@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { dieAtEveryCommand, mortalConnection } from "../../../test/harness/chaos.ts";
-import { MortalSql } from "../../../test/harness/chaos-sql.ts";
+import { dieAtEveryStatement, MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { signTwilioRequest } from "../../providers/twilio-signature.ts";
 import { SANDBOX_TWILIO } from "../../sandbox/sandbox.ts";
 import { INBOUND_WEBHOOK } from "./addresses.ts";
@@ -35,9 +35,10 @@ function say(words: string, ctx: SmsContext = house.ctx, from = PERSON) {
   });
 }
 
+/** Another process with a database of its own. */
+const withSql = (sql: MortalSql) => Object.defineProperty(house.process(), "sql", { value: sql }) as SmsContext;
 /** The house while its database is away. */
-const withoutSql = (ctx: SmsContext = house.process()) =>
-  Object.defineProperty(ctx, "sql", { value: new MortalSql(house.base.sql, { dieAt: 1 }) }) as SmsContext;
+const withoutSql = () => withSql(new MortalSql(house.base.sql, { dieAt: 1 }));
 
 const suppressed = async () =>
   (await house.query<{ phone_number: string }>("select phone_number from suppressed_phone_numbers order by 1")).map(
@@ -111,14 +112,54 @@ test("what a person says last counts, however long SQL was down", async () => {
   expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
 });
 
-test("a wish that can be neither followed nor kept is not answered as if it were", async () => {
-  const redis = await mortalConnection(house.base.server, { dieAt: 1 });
-  expect((await say("STOP", withoutSql(house.process({ redis })))).status).toBe(503);
+test("a wish that cannot be kept is not answered as if it were", async () => {
+  const redis = await mortalConnection(house.base.server, { dieAt: 1, death: "before" });
+  expect(await say("STOP", house.process({ redis }))).toMatchObject({
+    status: 503,
+    body: expect.stringContaining("<Message>"),
+  });
   redis.commands.disconnect();
-  const dead = await mortalConnection(house.base.server, { dieAt: 1 });
-  expect((await say("STOP", house.process({ redis: dead }))).status).toBe(200);
-  dead.commands.disconnect();
-  expect(await suppressed()).toEqual([PERSON]);
+  await house.run(followWishesJob);
+  expect(await suppressed()).toEqual([]);
+});
+
+test("whoever takes a wish may die at any command: what was answered is followed, and what was not can be said again", async () => {
+  let answered: number | undefined;
+  await dieAtEveryCommand(house.base.server, {
+    prepare: () => house.clear(),
+    life: async (redis) => {
+      ({ status: answered } = await say("STOP", house.process({ redis })));
+    },
+    afterlife: async () => {
+      if (answered !== 200) expect(await say("STOP")).toMatchObject({ status: 200 });
+      await house.run(followWishesJob);
+      expect(await suppressed()).toEqual([PERSON]);
+    },
+  });
+});
+
+test("a STOP that is followed while the sender asks who may be texted is not missed between Redis and SQL", async () => {
+  await house.text(PERSON);
+  await say("STOP");
+  const ctx = house.process();
+  const { commands } = ctx.redis;
+  const following = new Proxy(commands, {
+    get(target, name) {
+      const value = Reflect.get(target, name);
+      if (name !== "hmgetBuffer") return typeof value === "function" ? value.bind(target) : value;
+      return async (...args: [string, ...string[]]) => {
+        await house.run(followWishesJob);
+        return target.hmgetBuffer(...args);
+      };
+    },
+  });
+  const redis = Object.create(ctx.redis, {
+    commands: { value: following },
+    topology: { value: ctx.redis.topology },
+    run: { value: ctx.redis.run.bind(ctx.redis) },
+  });
+  await house.run(send, Object.defineProperty(ctx, "redis", { value: redis }) as SmsContext);
+  expect([house.outbox(), await suppressed()]).toEqual([[], [PERSON]]);
 });
 
 test("a wish that is replaced while it is followed stays, and one that cannot be read counts as STOP", async () => {
@@ -131,18 +172,25 @@ test("a wish that is replaced while it is followed stays, and one that cannot be
 });
 
 test("following held wishes may die at any command: each is followed, and none is left", async () => {
-  await dieAtEveryCommand(house.base.server, {
+  const plan = {
     prepare: async () => {
       await house.clear();
-      const wish = (said: string) => JSON.stringify({ wish: said, said_at: house.base.clock.now() });
-      await house.ctx.redis.commands.hset(keys.wishes(), PERSON, wish("stop"), OTHER, wish("start"));
+      await say("STOP");
+      await say("START", house.ctx, OTHER);
     },
-    life: (redis) => house.run(followWishesJob, house.process({ redis })),
     afterlife: async () => {
       await house.base.clock.advance(121);
       await house.run(followWishesJob);
       expect(await suppressed()).toEqual([PERSON]);
       expect(await house.ctx.redis.commands.exists(keys.wishes())).toBe(0);
     },
+  };
+  await dieAtEveryCommand(house.base.server, {
+    ...plan,
+    life: (redis) => house.run(followWishesJob, house.process({ redis })),
   });
-});
+  await dieAtEveryStatement(house.base.sql, {
+    ...plan,
+    life: (sql) => house.run(followWishesJob, withSql(sql)),
+  });
+}, 60_000);

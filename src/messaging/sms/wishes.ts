@@ -11,27 +11,16 @@ const PAGE = 500;
 /**
  * STOP and START.
  *
- *   said ──SQL is there──▶ followed
- *   said ──SQL is away, or an earlier wish of the number is held──▶ held ──next run──▶ followed
+ *   said ──▶ held ──next run, at once──▶ followed
  *
- * SQL is authoritative for what was followed, `sms:wishes` for what was not. Whoever is held with STOP counts as
- * suppressed for the sender. A number has one held wish, the newest, and as long as it has one every further wish goes
- * the same way, so that none overtakes another. A process that dies before a wish is held has not answered, and the
- * provider tells the sender of the text that it failed.
+ * `sms:wishes` is authoritative for what was said, SQL for what was followed. Whoever waits for an answer waits for Redis
+ * alone. Whoever is held with STOP counts as suppressed for the sender, so it is honoured from the answer on. A number has
+ * one held wish, the newest. A process that dies before a wish is held has not answered, and the provider notes that the
+ * text failed; one that dies after it leaves the wish to the next run.
  */
-export async function followOrHold(ctx: Context, number: string, wish: "stop" | "start"): Promise<void> {
-  const wishes = ctx.redis.topology.key(keys.wishes());
-  // Without Redis nothing can be held; SQL alone decides then.
-  const held = await ctx.redis.commands.hexists(wishes, number).catch(() => 0);
-  if (held === 0) {
-    try {
-      await follow(ctx, wish, [number]);
-      return;
-    } catch (error) {
-      ctx.alerts.error(error, `a text that says ${wish.toUpperCase()} could not be followed at once`);
-    }
-  }
-  await ctx.redis.commands.hset(wishes, number, heldWish.encode({ wish, said_at: ctx.clock.now() }));
+export async function holdWish(ctx: Context, number: string, wish: "stop" | "start"): Promise<void> {
+  const held = heldWish.encode({ wish, said_at: ctx.clock.now() });
+  await ctx.redis.commands.hset(ctx.redis.topology.key(keys.wishes()), number, held);
   nudgeByName(ctx, "runners.sms.follow_wishes");
 }
 
