@@ -19,7 +19,7 @@ const ACCOUNT = "AC00000000000000000000000000000000";
 const MESSAGES = `/2010-04-01/Accounts/${ACCOUNT}/Messages`;
 const sidOf = (count: number) => `SM${count.toString(16).padStart(32, "0")}`;
 
-function twilioAt(url: string) {
+function twilioAt(url: string, log = silentLog) {
   const clock = new VirtualClock();
   const provider = new TwilioSms({
     baseUrl: url,
@@ -29,7 +29,7 @@ function twilioAt(url: string) {
     timeout: 20,
     userAgent: "carillon/test",
     clock,
-    log: silentLog,
+    log,
   });
   return { clock, provider };
 }
@@ -181,6 +181,24 @@ describe("the Twilio client on the wire", () => {
   ])("understands a created message that is %s", async (_, change, expected) => {
     server.once.push(answersJson(201, { ...resource, ...change }));
     expect(await twilioAt(server.url).provider.create(message)).toMatchObject(expected);
+  });
+
+  test("warns of a status never heard of, when a message is made and when it is asked about, and of no other", async () => {
+    const warnings: unknown[][] = [];
+    const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) } as typeof silentLog;
+    const { provider } = twilioAt(server.url, log);
+    const strange = { ...resource, status: "teleported" };
+    server.once.push(answersJson(201, strange), answersJson(200, strange));
+    expect(await provider.create(message)).toMatchObject({ ok: true, state: "pending" });
+    expect(await provider.fetch(sidOf(1))).toMatchObject({ ok: true, resource: { status: "teleported" } });
+    const warning = [{ sid: sidOf(1), status: "teleported" }, expect.stringContaining("not known")];
+    expect(warnings).toEqual([warning, warning]);
+    for (const status of ["accepted", "delivered"]) {
+      server.once.push(answersJson(201, { ...resource, status }), answersJson(200, { ...resource, status }));
+      await provider.create(message);
+      await provider.fetch(sidOf(1));
+    }
+    expect(warnings).toHaveLength(2);
   });
 
   test("takes an answer that is not JSON as final", async () => {

@@ -5,8 +5,11 @@ import { linkStats } from "../../src/messaging/links/stats.ts";
 import { checkReceipts } from "../../src/messaging/push/check.ts";
 import { ticketHotToCold } from "../../src/messaging/push/cold-to-hot.ts";
 import { sendPush } from "../../src/messaging/push/send.ts";
+import { registrationStats } from "../../src/messaging/reminders/stats.ts";
 import * as sms from "../../src/messaging/sms/jobs.ts";
 import { keys as smsKeys } from "../../src/messaging/sms/keys.ts";
+import { enqueueSms } from "../../src/messaging/sms/service.ts";
+import { smsSendStats } from "../../src/messaging/sms/stats.ts";
 import * as touch from "../../src/messaging/touch/jobs.ts";
 import { keys as touchKeys } from "../../src/messaging/touch/keys.ts";
 import { settings as touchSettings } from "../../src/messaging/touch/settings.ts";
@@ -106,6 +109,73 @@ test("somebody leaves with the link of their newest mail, and another says STOP 
   await recipients.text("+14155550100", "START");
   await house.job(sms.followWishesJob, false);
   expect((await methods()).phones[0].suppressed).toBe(false);
+});
+
+const PHONE = "+14155550100";
+const addPhone = (userSub: string, phoneNumber: string) =>
+  addPhones(house.ctx, [{ userSub, phoneNumber, verified: true, receivesNotifications: true, cause: "verify" }]);
+/** Who is reminded by text, whose number gets none, and why reminders began and ended. */
+const reminded = async () => {
+  const subs = await house.query<{ sub: string }>(
+    `select sub from user_daily_reminders as held join users on users.id = held.user_id
+     where channel = 'sms' order by sub`,
+  );
+  const suppressed = await house.query<{ reason: string }>("select reason from suppressed_phone_numbers");
+  const { words } = await house.counts(registrationStats);
+  const byText = (event: string) => Object.entries(words[event] ?? {}).filter(([word]) => /^sms:(?!phone_)/.test(word));
+  return {
+    subs: subs.map(({ sub }) => sub),
+    suppressed: suppressed.map(({ reason }) => reason),
+    ended: Object.fromEntries(byText("unsubscribed")),
+    begun: Object.fromEntries(byText("subscribed")),
+  };
+};
+
+test("STOP ends the reminders by text of both accounts with the number, START brings back those of its one account, and other words do nothing", async () => {
+  await house.person("bob", { timezone: "Europe/Berlin", given_name: "Bob" });
+  await addPhone("bob", PHONE);
+  const say = async (words: string) => {
+    expect(await house.sandbox.recipients.text(PHONE, words)).toEqual({ answered: 200 });
+    await house.job(sms.followWishesJob, false);
+  };
+  const both = { subs: ["ada", "bob"], suppressed: [], ended: {}, begun: {} };
+  expect(await reminded()).toEqual(both);
+  await say("we end at noon");
+  expect(await reminded()).toEqual(both);
+  await say("STOP");
+  const stopped = { subs: [], suppressed: ["Stop"], ended: { "sms:sms_stop": 2 }, begun: {} };
+  expect(await reminded()).toEqual(stopped);
+  await house.query("delete from users where sub = 'bob'");
+  await house.query("update user_phone_numbers set verified = false");
+  await say("START");
+  expect(await reminded()).toEqual({ ...stopped, subs: ["ada"], suppressed: [], begun: { "sms:sms_start": 1 } });
+  expect((await methods()).phones[0]).toMatchObject({ verified: true, suppressed: false });
+});
+
+test("a number that the provider calls stopped is suppressed, its reminder by text ends, and the next text goes out in the same second", async () => {
+  await house.person("cy", { timezone: "Europe/Berlin", given_name: "Cy" });
+  await addPhone("cy", "+15005550004");
+  expect((await reminded()).subs).toEqual(["ada", "cy"]);
+  const job = (which: string) => ({ name: `runners.sms.default_${which}`, kwargs: {} });
+  const text = (phoneNumber: string) => ({
+    phoneNumber,
+    body: "Time to breathe",
+    failureJob: job("failure"),
+    successJob: job("success"),
+  });
+  await enqueueSms(house.ctx, [text("+15005550004"), text(PHONE)]);
+  const began = house.base.clock.now();
+  await house.job(sms.send, false);
+  expect(house.base.clock.now() - began).toBeLessThan(1);
+  expect(house.sandbox.recipients.received(PHONE)).toHaveLength(1);
+  await house.callbacks(false);
+  expect((await house.counts(smsSendStats)).words.failed_due_to_application_error_other).toEqual({ "21610": 1 });
+  expect(await reminded()).toEqual({
+    subs: ["ada"],
+    suppressed: ["Unreachable"],
+    ended: { "sms:unreachable": 1 },
+    begun: {},
+  });
 });
 
 test.each([

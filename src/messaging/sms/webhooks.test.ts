@@ -10,11 +10,12 @@ import { buildServer } from "../../surfaces/http/index.ts";
 import { addPhones, installEffects } from "../contacts/service.ts";
 import { INBOUND_WEBHOOK } from "./addresses.ts";
 import { smsEvent } from "./entries.ts";
-import { wishOf } from "./inbound.ts";
+import { takeInbound, wishOf } from "./inbound.ts";
 import { sms } from "./index.ts";
 import { followWishesJob } from "./jobs.ts";
 import { keys } from "./keys.ts";
-import { openSms, type SmsHouse } from "./sms.fixture.ts";
+import { settings } from "./settings.ts";
+import { openSms, type SmsContext, type SmsHouse } from "./sms.fixture.ts";
 import { smsWebhookStats } from "./stats.ts";
 import { takeStatusWebhook } from "./status-webhook.ts";
 
@@ -106,6 +107,43 @@ test("webhooks of either account count, each signed with the secret of one of th
   }
   expect(answers).toEqual([200, 200, 403]);
   expect(await house.length(keys.event())).toBe(2);
+});
+
+test("a webhook whose body breaks off is answered with 500, and a status one is counted", async () => {
+  const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": FORGED };
+  expect(await takeStatusWebhook(house.ctx, { path: PATH, headers, body: "broken" })).toBe(500);
+  expect((await house.counts(smsWebhookStats)).events).toEqual({ received: 1, body_read_error: 1 });
+  expect(await takeInbound(house.ctx, { path: INBOUND_WEBHOOK, headers, body: "broken" })).toEqual({ status: 500 });
+  expect((await house.counts(smsWebhookStats)).events.received).toBe(1);
+  await house.audit();
+});
+
+test("any other text is answered that it was received, and every text is announced without its words or its number", async () => {
+  const answer = async (ctx: SmsContext, Body: string, more: Record<string, string> = {}) => {
+    const fields = { From: PERSON, To: "+15005550006", Body, ...more };
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-twilio-signature": sign(fields, INBOUND_WEBHOOK),
+    };
+    const body = Buffer.from(new URLSearchParams(fields).toString());
+    return takeInbound(ctx, { path: INBOUND_WEBHOOK, headers, body });
+  };
+  const announced = () => house.ctx.alerts.recorded.filter(({ level }) => level === "ops").map(({ text }) => text);
+  const before = announced().length;
+  const received = `<Response><Message>Nobody reads this number. Reply STOP to get no more texts.</Message></Response>`;
+  expect(await answer(house.ctx, "who is this?")).toEqual({ status: 200, body: expect.stringContaining(received) });
+  await answer(house.ctx, "STOP");
+  await answer(house.ctx, "Start");
+  expect(await answer(house.ctx, "help", { OptOutType: "HELP" })).toEqual({ status: 204 });
+  expect(announced().slice(before)).toEqual([
+    "A text came in.",
+    "A text came in that says STOP.",
+    "A text came in that says START.",
+    "A text came in.",
+  ]);
+  const own = house.process({ config: [[settings.replyReceived as never, `<"you" & 'us'>`]] });
+  const escaped = "<Message>&lt;&quot;you&quot; &amp; &apos;us&apos;&gt;</Message>";
+  expect(await answer(own, "hm")).toEqual({ status: 200, body: expect.stringContaining(escaped) });
 });
 
 test("after a thousand random webhooks the counts add up, and what was accepted is in the queue", async () => {
