@@ -19,8 +19,10 @@ import {
 import { lockKeys } from "../../mechanisms/lock/index.ts";
 import { checkColumns } from "./columns.ts";
 import { readHealth } from "./health.ts";
+import { statisticsDomain } from "./index.ts";
 import { invariantsOf } from "./invariants.ts";
 import { keys } from "./keys.ts";
+import { readRange } from "./ranges.ts";
 import { readPartial } from "./service.ts";
 import { settings } from "./settings.ts";
 import {
@@ -47,6 +49,17 @@ const THIRD = FIRST_DAY + 2;
 const families = [visits, checkouts];
 const ROW = { retrieved_for: isoDate(FIRST_DAY), started: 3, paid: 3, paid_breakdown: { eur: 1, usd: 2 }, failed: 0 };
 const lockOf = (family: StatsFamily) => `jobs:runner:stats.rotate:${family.name}:lock`;
+
+/** A family that leaves its stored days in Redis for a week. */
+async function keptFamily(family: string): Promise<StatsFamily<{ received: object }>> {
+  const calls = dailyStats({
+    ...{ family, keysFamily: "shop", title: "Calls", table: `${family}_stats`, held: 1 },
+    keep: 604_800,
+    events: { received: {} },
+  });
+  await migrate(house.sql, [{ domain: `stats:${family}`, migrations: calls.migrations }]);
+  return calls;
+}
 
 describe("the rotation of a family", () => {
   it("happens by itself at 02:00 when the family's days are over, and leaves nothing of the day in Redis", async () => {
@@ -294,12 +307,7 @@ describe("the invariants of a family", () => {
   });
 
   it("do not take a day that is kept for a while after it was stored for one that is late", async () => {
-    const calls = dailyStats({
-      ...{ family: "shop_calls", keysFamily: "shop", title: "Calls", table: "shop_call_stats", held: 1 },
-      keep: 604_800,
-      events: { received: {} },
-    });
-    await migrate(house.sql, [{ domain: "stats:shop_calls", migrations: calls.migrations }]);
+    const calls = await keptFamily("shop_calls");
     const { ctx } = house.instance();
     await statsOf(ctx).incr(calls, "received").store();
     await house.at(FIRST_DAY + 5, 3);
@@ -385,6 +393,19 @@ describe("a start", () => {
     await house.at(THIRD, 12);
     await house.rotate(checkouts, house.instance({ settings: [[statisticsSettings.timezone, "Europe/Berlin"]] }));
     expect((await house.rows(checkouts))[0]).toMatchObject({ started: 6, paid_breakdown: { eur: 2, usd: 4 } });
+  });
+
+  it("in another timezone does not let a day that is kept count twice", async () => {
+    const calls = await keptFamily("shop_rings");
+    const { start } = statisticsDomain(() => [{ stats: [calls] }]);
+    await start(inZone(ZONE), roles);
+    await statsOf(inZone(ZONE)).incr(calls, "received", { by: 5 }).store();
+    const berlin = inZone("Europe/Berlin", true);
+    await start(berlin, roles);
+    await statsOf(berlin).incr(calls, "received", { by: 2 }).store();
+    expect(await readPartial(berlin, calls)).toMatchObject({ today: { received: 7 } });
+    const day = isoDate(FIRST_DAY);
+    expect(await readRange(berlin, calls, { from: day, to: day, group: "day" })).toMatchObject({ received: [7] });
   });
 
   it("is refused when an event has no column, and an event that came later gets one by its own step", async () => {

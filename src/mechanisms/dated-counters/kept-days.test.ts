@@ -94,6 +94,34 @@ it("what is counted on a day that is kept is added to its row, and what was stor
   expect(await rows()).toEqual([rowOf(10)]);
 });
 
+it("a kept day that is counted on again is told once, and so are the kept days after it, before and after it is stored", async () => {
+  await count(3, YESTERDAY - 1);
+  await count(5);
+  await run();
+  const told = async () => {
+    const { days } = await readCounts(ctx, calls, YESTERDAY - 1, YESTERDAY + 1);
+    return [...days.values()].map(({ counts, breakdowns }) => [counts.received, breakdowns.refused?.no_signature]);
+  };
+  // It also moves the pointer back, and Redis is read from there on.
+  await count(2, YESTERDAY - 1);
+  expect(await told()).toEqual([
+    [5, 5],
+    [5, 5],
+  ]);
+  await run();
+  expect(await told()).toEqual([
+    [5, 5],
+    [5, 5],
+  ]);
+  // Once its counters have expired, what is counted then is all that Redis has.
+  await ctx.redis.commands.del(calls.day(YESTERDAY), calls.extra(YESTERDAY, "refused"));
+  await count(4);
+  expect(await told()).toEqual([
+    [5, 5],
+    [9, 9],
+  ]);
+});
+
 it("keeping days for longer than rotations are remembered is refused", () => {
   const plan = { family: "x", keysFamily: "x", title: "X", table: "x", held: 1, events: { a: {} } };
   expect(() => dailyStats({ ...plan, keep: 30 * 86_400 })).toThrow("at most");

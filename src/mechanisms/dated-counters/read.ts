@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { KernelContext } from "../../kernel/context.ts";
 import { isoDate, parseIsoDate } from "./calendar.ts";
 import { brokenBalances, type DailyStats } from "./daily-stats.ts";
+import { type StoredCounts, storedOf } from "./kept-days.ts";
 import { snapshotScript } from "./scripts.ts";
 
 /**
@@ -88,6 +89,7 @@ async function readRows(
   );
 }
 
+/** What only Redis knows of some days: of a day that is kept after it was stored, what was counted since. */
 async function readRedis(
   ctx: ReadContext,
   stats: DailyStats,
@@ -104,21 +106,26 @@ async function readRedis(
   for (let start = 0; start < wanted.length; start += size) {
     const dates = wanted.slice(start, start + size);
     const keys = dates.flatMap((date) => stats.slots.map((slot) => stats.counter(date, slot)));
+    const stored = await storedOf(ctx, stats, dates);
     const contents = await ctx.redis.run(snapshotScript, keys, []);
-    for (const [index, date] of dates.entries())
-      days.set(date, tallyOf(stats, contents.slice(index * stats.slots.length, (index + 1) * stats.slots.length)));
+    for (const [index, date] of dates.entries()) {
+      const day = contents.slice(index * stats.slots.length, (index + 1) * stats.slots.length);
+      days.set(date, tallyOf(stats, day, stored.get(date)));
+    }
   }
   return { earliest, days };
 }
 
 /** The slots of a day: its hash of events first, then the breakdowns. What is no count is told by the rotation, not here. */
-function tallyOf(stats: DailyStats, contents: readonly (readonly string[])[]): Tally {
+function tallyOf(stats: DailyStats, contents: readonly (readonly string[])[], stored: StoredCounts | undefined): Tally {
   return new Map(
     stats.slots.map((slot, index) => {
       const flat = contents[index] ?? [];
       const counts = new Map<string, number>();
-      for (let at = 0; at + 1 < flat.length; at += 2)
-        if (/^-?\d{1,15}$/.test(flat[at + 1]!)) counts.set(flat[at]!, Number(flat[at + 1]));
+      for (let at = 0; at + 1 < flat.length; at += 2) {
+        const [field, count] = [flat[at]!, flat[at + 1]!];
+        if (/^-?\d{1,15}$/.test(count)) counts.set(field, Number(count) - (stored?.[slot]?.[field] ?? 0));
+      }
       return [partOf(slot), counts];
     }),
   );

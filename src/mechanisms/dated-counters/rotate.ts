@@ -5,6 +5,7 @@ import { canonicalJson } from "../../kernel/keyspace/index.ts";
 import { timestamp } from "../../kernel/sql/index.ts";
 import { isoDate, parseIsoDate, type StatisticsCalendar } from "./calendar.ts";
 import type { DayToStore, RotatedCounters, Snapshot } from "./daily-stats.ts";
+import { type StoredCounts, storedOf } from "./kept-days.ts";
 import { datedCounterKeys, FLAG_SECONDS } from "./keys.ts";
 import { consumeScript, retainScript, snapshotScript } from "./scripts.ts";
 import type { StatTables } from "./tables.ts";
@@ -62,9 +63,10 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
     if (options.signal?.aborted) return { stop: "signal", dates };
     if (ctx.clock.monotonic() - started >= (options.budget ?? DEFAULT_BUDGET)) return { stop: "time_exhausted", dates };
     const begunAt = ctx.clock.monotonic();
+    const stored = await storedOf(ctx, plan, [date]);
     const held = await readSnapshot(ctx, plan, date);
-    const snapshot = held && (await withoutStored(ctx, plan, date, held));
-    if (!snapshot || !held) return { stop: "malformed", dates };
+    if (!held) return { stop: "malformed", dates };
+    const snapshot = withoutStored(held, stored.get(date));
     const rotation = await store(
       ctx,
       plan,
@@ -134,32 +136,14 @@ async function readSnapshot(ctx: RotateContext, plan: RotatedCounters, date: num
 }
 
 /** What of a snapshot is new: of a day that is kept, its earlier rotations have stored a part. */
-async function withoutStored(
-  ctx: RotateContext,
-  plan: RotatedCounters,
-  date: number,
-  snapshot: Snapshot,
-): Promise<Snapshot> {
-  if (plan.keep === undefined) return snapshot;
-  const { commands, topology } = ctx.redis;
-  const ttls = await Promise.all(plan.slots.map((slot) => commands.pttl(topology.key(plan.counter(date, slot)))));
-  if (!ttls.some((left) => left >= 0)) return snapshot;
-  const stored = await ctx.sql
-    .tables<StatTables>()
-    .selectFrom("stat_rotations")
-    .select("snapshot")
-    .where("table_name", "=", plan.table)
-    .where("retrieved_for", "=", isoDate(date))
-    .execute();
-  const left = (slot: string, field: string, count: number) =>
-    stored.reduce((rest, row) => {
-      const counts = (row.snapshot as Snapshot)[slot];
-      return rest - (typeof counts === "object" ? (counts[field] ?? 0) : 0);
-    }, count);
+function withoutStored(snapshot: Snapshot, stored: StoredCounts | undefined): Snapshot {
+  if (!stored) return snapshot;
   return Object.fromEntries(
     Object.entries(snapshot).map(([slot, counts]) => {
       if (typeof counts === "number") return [slot, counts];
-      const rest = Object.entries(counts).map(([field, count]) => [field, left(slot, field, count)] as const);
+      const rest = Object.entries(counts).map(
+        ([field, count]) => [field, count - (stored[slot]?.[field] ?? 0)] as const,
+      );
       return [slot, Object.fromEntries(rest.filter(([, count]) => count > 0))];
     }),
   );
