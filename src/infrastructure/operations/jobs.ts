@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { defineRunner } from "../../jobs/index.ts";
+import { defineRunner, recurring } from "../../jobs/index.ts";
 import { audit } from "../../kernel/keyspace/index.ts";
 import { lockKeys } from "../../mechanisms/lock/index.ts";
 import { AUDIT_KEPT, keys } from "./keys.ts";
+import { warnOfQueues } from "./queue-watch.ts";
 
 export const auditLock = lockKeys.runnerLock({ runner: "keyspace.audit" });
 
@@ -30,3 +31,13 @@ export const auditKeyspace = defineRunner({
     });
   },
 });
+
+export const watchQueues = defineRunner({
+  name: "runners.alerting.watch_queues",
+  category: 2,
+  doc: "Warns when nobody takes what waits in a queue, and when a queue stays too long.",
+  kwargs: z.object({}),
+  run: warnOfQueues,
+});
+
+export const recurringJobs = [recurring(watchQueues, {}, { seconds: [40] })];

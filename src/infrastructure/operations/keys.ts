@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { expires, FINDING_KINDS, type FindingKind, family, json, string } from "../../kernel/keyspace/index.ts";
+import {
+  expires,
+  FINDING_KINDS,
+  type FindingKind,
+  family,
+  hash,
+  json,
+  mapOf,
+  string,
+} from "../../kernel/keyspace/index.ts";
 
 /** An audit is old news after a week. */
 export const AUDIT_KEPT = 604_800;
@@ -35,7 +44,20 @@ export const AuditResult = z.object({
   unknown: z.array(z.object({ prefix: z.string(), ...Usage })),
 });
 
+/** What the last look at a queue saw. */
+export const WatchedQueue = z.object({
+  head: z.string().nullable(),
+  since: z.number(),
+  long_since: z.number().nullable(),
+  told_at: z.number().nullable(),
+});
+export type WatchedQueue = z.infer<typeof WatchedQueue>;
+
 export const keys = family("operations", {
+  queues: hash("alerts:queues", mapOf(json(WatchedQueue)), {
+    doc: "for every queue in which something waits: which entry is the first and since when, since when it is too long, and when operators were warned",
+    origin: "carillon",
+  }),
   lastAudit: string("keyspace:audit", json(AuditResult, { shape: "audit JSON" }), {
     doc: "what the last audit that somebody asked for found, with the count and weight of every pattern",
     ttl: expires(AUDIT_KEPT),

@@ -50,6 +50,10 @@ export interface DeclarationOptions<Pattern extends string = string> {
   readonly cache?: boolean;
   /** This key is a lock of that kind, so admin pages can list and release it. */
   readonly lock?: "basic" | "token" | "owner";
+  /** A sorted set whose scores are the unix times from which somebody should take its entries: warned of when nobody does. */
+  readonly due?: boolean;
+  /** A list whose entries stay until a person decides or newer ones push them out: that they wait is nothing to warn of. */
+  readonly lingers?: boolean;
   /** This key is the run report of a job. */
   readonly report?: { readonly runner: string; readonly prefix?: "last_"; readonly unit: "seconds" | "milliseconds" };
 }
@@ -82,6 +86,8 @@ export interface Declaration<
   readonly secret: boolean;
   readonly cache: boolean;
   readonly lock: DeclarationOptions["lock"];
+  readonly due: boolean;
+  readonly lingers: boolean;
   readonly report: DeclarationOptions["report"];
 }
 
@@ -110,6 +116,8 @@ function declare<P extends string, T extends RedisType | "channel", C>(
     secret: options.secret ?? false,
     cache: options.cache ?? false,
     lock: options.lock,
+    due: options.due ?? false,
+    lingers: options.lingers ?? false,
     report: options.report,
   };
 }

@@ -16,6 +16,7 @@ export const RECENT_ALERTS = 200;
 export const alertKeys = family("jobs", {
   recent: list("alerts:recent", json(RecentAlert), {
     doc: "the newest 200 alerts of all processes, the newest on the left",
+    lingers: true,
     origin: "carillon",
   }),
 });

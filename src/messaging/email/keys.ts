@@ -44,12 +44,14 @@ export const keys = family("email", {
   retrying: zset("email:retrying", attemptEntry, {
     doc: "mails whose last try failed and who wait for the next",
     score: "unix time from which to try again",
+    due: true,
     ...own,
     ...secret,
   }),
   urgentRetrying: zset("email:retrying:urgent", attemptEntry, {
     doc: "the same for mails of the urgent lane",
     score: "unix time from which to try again",
+    due: true,
     ...own,
     ...secret,
   }),
@@ -69,6 +71,7 @@ export const keys = family("email", {
   early: zset("email:event:early", newsEntry, {
     doc: "news of mails that nobody knows yet: a receipt may outrun the answer to the request that sent the mail",
     score: "unix time from which to look again",
+    due: true,
     ...own,
     ...secret,
   }),
@@ -82,6 +85,7 @@ export const keys = family("email", {
     json(z.object({ received_at: z.number(), reason: z.string(), message: z.string() })),
     {
       doc: `signed notifications that make no sense, newest first; the newest ${UNPROCESSABLE_KEPT} are kept`,
+      lingers: true,
       ...own,
       ...secret,
     },
@@ -124,6 +128,7 @@ export const keys = family("email", {
   }),
   paused: list("email:paused", attemptEntry, {
     doc: "mails of lists that were set aside while lists are paused: in on the right, back from the left",
+    lingers: true,
     ...own,
     ...secret,
   }),

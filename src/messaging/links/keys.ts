@@ -43,11 +43,13 @@ export const keys = family("touch_links", {
   toPersist: zset("touch_links:to_persist", linkCode, {
     doc: "links whose message arrived",
     score: "unix time from which to store the link",
+    due: true,
     secret: true,
   }),
   persistPurgatory: zset("touch_links:persist_purgatory", linkCode, {
     doc: "links that are being stored now",
     score: "unix time from which to store the link",
+    due: true,
     secret: true,
   }),
   persistLock: jobLock("touch_links:persist_job:lock", "job that stores links"),
@@ -55,6 +57,7 @@ export const keys = family("touch_links", {
   delayed: zset("touch_links:delayed_clicks", clickUid, {
     doc: "uses of links that were being stored at that moment",
     score: "unix time from which to store the click",
+    due: true,
   }),
   delayedClick: hash("touch_links:delayed_clicks:{uid}", delayedHash, {
     doc: "one use of a link that waits for the link to be stored",
@@ -66,6 +69,7 @@ export const keys = family("touch_links", {
   delayedPurgatory: zset("touch_links:delayed_clicks_purgatory", clickUid, {
     doc: "waiting clicks that are being stored now",
     score: "unix time from which to store the click",
+    due: true,
   }),
   delayedLock: jobLock("touch_links:delayed_click_persist_job:lock", "job that stores clicks that had to wait"),
   codeLimit: string("touch_links:click_ratelimit:codes:{code}", integer, {

@@ -46,6 +46,7 @@ export const keys = family("push", {
   retrying: zset("push:message_attempts:retrying", sendEntry, {
     doc: "notifications that failed in passing and wait for their next try",
     score: "unix time of the next try",
+    due: true,
     origin: "carillon",
     ...secret,
   }),

@@ -57,10 +57,12 @@ export const keys = family("daily_reminders", {
   queued: zset("daily_reminders:queued", queuedReminder, {
     doc: "reminders with a time",
     score: "unix time at which to send it",
+    due: true,
   }),
   sendPurgatory: zset("daily_reminders:send_purgatory", queuedReminder, {
     doc: "reminders that are being sent now",
     score: "unix time at which to send it",
+    due: true,
   }),
   sendLock: jobLock("daily_reminders:send_job_lock", "job that sends reminders"),
   handover: list("daily_reminders:handover", handover, {

@@ -30,6 +30,7 @@ export const keys = family("sms", {
   retrying: zset("sms:retrying", smsEntry, {
     doc: "texts whose last try failed and who wait for the next",
     score: "unix time from which to try again",
+    due: true,
     origin: "carillon",
     secret: true,
   }),
@@ -41,6 +42,7 @@ export const keys = family("sms", {
   pending: zset("sms:pending", smsSid, {
     doc: "messages that the provider took and whose end is not known",
     score: "unix time at which their silence becomes a failure",
+    due: true,
     // Its quarantine holds whole messages.
     secret: true,
   }),
@@ -52,6 +54,7 @@ export const keys = family("sms", {
   early: zset("sms:event:early", smsEvent, {
     doc: "news of messages that nobody knows yet: a webhook may outrun the answer to the request that made the message",
     score: "unix time from which to look again",
+    due: true,
     origin: "carillon",
     secret: true,
   }),
@@ -60,6 +63,7 @@ export const keys = family("sms", {
     json(z.object({ received_at: z.number(), reason: z.string(), fields: z.record(z.string(), z.string()) })),
     {
       doc: `signed webhooks that make no sense, newest first; the newest ${UNPROCESSABLE_KEPT} are kept`,
+      lingers: true,
       origin: "carillon",
       secret: true,
     },
