@@ -73,5 +73,6 @@ async function latestRotations(
 function shown(row: RotationRow | undefined) {
   if (!row) return null;
   const { retrieved_for, outcome, duration_ms, leftover, created_at: at, consumed_at } = row;
-  return { retrieved_for, outcome, duration_ms, leftover, at, finished: consumed_at !== null };
+  const finished = consumed_at !== null && outcome !== "malformed";
+  return { retrieved_for, outcome, duration_ms, leftover, at, finished };
 }

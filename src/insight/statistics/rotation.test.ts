@@ -9,7 +9,6 @@ import {
   applyDeltas,
   dailyStats,
   isoDate,
-  rotate,
   type StatsFamily,
   type StatTables,
   stageDeltas,
@@ -20,7 +19,6 @@ import { lockKeys } from "../../mechanisms/lock/index.ts";
 import { checkColumns } from "./columns.ts";
 import { readHealth } from "./health.ts";
 import { statisticsDomain } from "./index.ts";
-import { invariantsOf } from "./invariants.ts";
 import { keys } from "./keys.ts";
 import { readRange } from "./ranges.ts";
 import { readPartial } from "./service.ts";
@@ -30,9 +28,9 @@ import {
   checkouts,
   count,
   FIRST_DAY,
+  keptFamily,
   openStatisticsHouse,
   room,
-  rooms,
   type StatisticsHouse,
   visits,
   ZONE,
@@ -49,17 +47,6 @@ const THIRD = FIRST_DAY + 2;
 const families = [visits, checkouts];
 const ROW = { retrieved_for: isoDate(FIRST_DAY), started: 3, paid: 3, paid_breakdown: { eur: 1, usd: 2 }, failed: 0 };
 const lockOf = (family: StatsFamily) => `jobs:runner:stats.rotate:${family.name}:lock`;
-
-/** A family that leaves its stored days in Redis for a week. */
-async function keptFamily(family: string): Promise<StatsFamily<{ received: object }>> {
-  const calls = dailyStats({
-    ...{ family, keysFamily: "shop", title: "Calls", table: `${family}_stats`, held: 1 },
-    keep: 604_800,
-    events: { received: {} },
-  });
-  await migrate(house.sql, [{ domain: `stats:${family}`, migrations: calls.migrations }]);
-  return calls;
-}
 
 describe("the rotation of a family", () => {
   it("happens by itself at 02:00 when the family's days are over, and leaves nothing of the day in Redis", async () => {
@@ -142,7 +129,36 @@ describe("the rotation of a family", () => {
     expect(await ctx.metrics.text()).toContain('carillon_stats_redated_total{family="shop:checkouts"} 1');
   });
 
-  describe("that dies", () => {
+  it("that finds something else than counts says so in the health of its family until it is mended", async () => {
+    const { ctx } = house.instance();
+    await count(ctx);
+    await house.at(THIRD, 3);
+    const paid = (value: string) => house.redis.commands.hset(checkouts.extra(FIRST_DAY, "paid"), "usd", value);
+    const last = async () => (await readHealth(ctx, families)).families[1]!.last_rotation;
+    await paid("two");
+    await house.rotate(checkouts);
+    expect(await last()).toMatchObject({
+      ...{ retrieved_for: isoDate(FIRST_DAY), outcome: "malformed", finished: false },
+      leftover: { "extra:paid": { usd: "two" } },
+      duration_ms: expect.any(Number),
+    });
+    await paid("2");
+    await house.rotate(checkouts);
+    expect(await last()).toMatchObject({ retrieved_for: isoDate(FIRST_DAY), outcome: "ok", finished: true });
+    expect(await house.rows(checkouts)).toMatchObject([ROW]);
+  });
+
+  describe.each([
+    { title: "counts alone", family: checkouts, stored: [ROW] },
+    {
+      title: "a column that is looked up",
+      family: visits,
+      stored: [
+        { retrieved_for: isoDate(FIRST_DAY), entered: 1, left: 0, total: FIRST_DAY },
+        { retrieved_for: isoDate(FIRST_DAY + 1), entered: 0, left: 0, total: FIRST_DAY + 1 },
+      ],
+    },
+  ])("that dies, of a family with $title,", ({ title, family, stored }) => {
     const prepare = async () => {
       await house.reset();
       await count(house.instance().ctx);
@@ -151,27 +167,28 @@ describe("the rotation of a family", () => {
     /** The lock of the dead worker ends, and the next run goes on; nothing is lost, nothing twice. */
     const afterlife = async (death: object) => {
       await house.clock.advance(121);
-      await house.rotate(checkouts, house.instance());
-      expect(await house.rows(checkouts), JSON.stringify(death)).toMatchObject([ROW]);
-      const left = (await house.redis.commands.keys("stats:shop:checkouts:daily:*")).sort();
-      expect(left, JSON.stringify(death)).toEqual([checkouts.earliest()]);
-      const { families: told } = await readHealth(house.instance().ctx, families);
-      expect(told[1]).toMatchObject({ earliest: isoDate(FIRST_DAY + 1), last_rotation: { finished: true } });
+      await house.rotate(family, house.instance());
+      expect(await house.rows(family), JSON.stringify(death)).toMatchObject(stored);
+      const left = (await house.redis.commands.keys(`stats:${family.name}:daily:*`)).sort();
+      expect(left, JSON.stringify(death)).toEqual([family.earliest()]);
+      const told = (await readHealth(house.instance().ctx, families)).families.find(({ name }) => name === family.name);
+      const earliest = isoDate(FIRST_DAY + stored.length);
+      expect(told).toMatchObject({ earliest, last_rotation: { finished: true } });
     };
 
-    it("at any Redis command of its runner loses no count and doubles none", async () => {
+    it(`at any Redis command of its runner loses no count and doubles none (${title})`, async () => {
       const deaths = await dieAtEveryCommand(house.server, {
         prepare,
-        life: (redis) => house.rotate(checkouts, house.instance({ redis, cacheRedis: redis })),
+        life: (redis) => house.rotate(family, house.instance({ redis, cacheRedis: redis })),
         afterlife,
       });
       expect(deaths).toBeGreaterThanOrEqual(8);
     });
 
-    it("at any SQL statement of its runner loses no count and doubles none", async () => {
+    it(`at any SQL statement of its runner loses no count and doubles none (${title})`, async () => {
       const deaths = await dieAtEveryStatement(house.sql, {
         prepare,
-        life: (sql) => house.rotate(checkouts, house.instance({ sql })),
+        life: (sql) => house.rotate(family, house.instance({ sql })),
         afterlife,
       });
       expect(deaths).toBeGreaterThanOrEqual(14);
@@ -265,103 +282,6 @@ describe("after Redis lost its data", () => {
   });
 });
 
-describe("the invariants of a family", () => {
-  const broken = async () => {
-    const { ctx } = house.instance();
-    const found = await Promise.all(
-      invariantsOf(() => rooms).map(async ({ name, check }) => (await check(ctx)).map((each) => `${name}: ${each}`)),
-    );
-    return found.flat();
-  };
-
-  it("hold over days that were counted, rotated and counted again", async () => {
-    const { ctx } = house.instance();
-    for (let date = FIRST_DAY; date < FIRST_DAY + 4; date++) {
-      await house.at(date, 13);
-      await count(ctx);
-      await count(ctx, date - 1);
-      for (const family of families) await house.rotate(family);
-      expect(await broken()).toEqual([]);
-    }
-  });
-
-  it("hold on each of five weeks of days in which clocks change, and name the one field that then goes missing", async () => {
-    const { ctx } = house.instance();
-    // 2024-11-03, the 30th of these days, has 25 hours.
-    for (let date = FIRST_DAY; date < FIRST_DAY + 35; date++) {
-      await house.at(date, 0, 20);
-      await count(ctx, date - 1);
-      await house.rotate(visits);
-      await house.at(date, 2, 1);
-      await house.rotate(checkouts);
-      await count(ctx);
-      if (date % 5 === 0) expect(await broken(), isoDate(date)).toEqual([]);
-    }
-    const stored = await house.rows(checkouts);
-    expect(stored.slice(1).map(({ started }) => started)).toEqual(Array.from({ length: 33 }, () => 6));
-    const today = FIRST_DAY + 34;
-    await house.redis.commands.hdel(checkouts.extra(today, "paid"), "eur");
-    expect(await broken()).toEqual([
-      `stats:breakdowns_add_up: ${checkouts.extra(today, "paid")} adds up to 2, but paid in ${checkouts.day(today)} is 3`,
-    ]);
-  });
-
-  it("do not take a day that is kept for a while after it was stored for one that is late", async () => {
-    const calls = await keptFamily("shop_calls");
-    const { ctx } = house.instance();
-    await statsOf(ctx).incr(calls, "received").store();
-    await house.at(FIRST_DAY + 5, 3);
-    const late = invariantsOf(() => [{ stats: [calls] }]).find(({ name }) => name === "stats:rotated_in_time")!;
-    expect(await late.check(ctx)).toHaveLength(1);
-    await rotate(ctx, calls, { calendar });
-    expect(await house.redis.commands.exists(calls.day(FIRST_DAY))).toBe(1);
-    for (const { name, check } of invariantsOf(() => [{ stats: [calls] }])) expect(await check(ctx), name).toEqual([]);
-  });
-
-  it("name a day before the pointer, and a day without one", async () => {
-    await count(house.instance().ctx);
-    await house.redis.commands.set(checkouts.earliest(), FIRST_DAY + 1);
-    expect((await broken()).filter((each) => each.startsWith("stats:days_are_not_before_earliest"))).toEqual([
-      expect.stringContaining(`stats:shop:checkouts:daily:${FIRST_DAY} is older`),
-      expect.stringContaining(`stats:shop:checkouts:daily:${FIRST_DAY}:extra:paid is older`),
-    ]);
-    await house.redis.commands.del(checkouts.earliest(), checkouts.extra(FIRST_DAY, "paid"));
-    await house.redis.commands.hdel(checkouts.day(FIRST_DAY), "paid");
-    expect(await broken()).toEqual([
-      expect.stringContaining("is there, but stats:shop:checkouts:daily:earliest is not"),
-    ]);
-  });
-
-  it("name a breakdown that does not add up, and one that is not declared", async () => {
-    await count(house.instance().ctx);
-    await house.redis.commands.hdel(checkouts.extra(FIRST_DAY, "paid"), "eur");
-    expect(await broken()).toEqual([
-      `stats:breakdowns_add_up: stats:shop:checkouts:daily:${FIRST_DAY}:extra:paid adds up to 2, but paid in stats:shop:checkouts:daily:${FIRST_DAY} is 3`,
-    ]);
-    await house.redis.commands.hset(checkouts.extra(FIRST_DAY, "paid"), "eur", 1);
-    await house.redis.commands.hset(checkouts.extra(FIRST_DAY, "started"), "web", 3);
-    expect(await broken()).toEqual([expect.stringContaining(":extra:started is a breakdown that")]);
-  });
-
-  it("name negative and broken counts, and events that nobody declares", async () => {
-    await count(house.instance().ctx);
-    await house.redis.commands.hset(visits.day(FIRST_DAY), { left: "-1", entered: "1.5", danced: "1" });
-    expect(await broken()).toEqual([
-      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} counts danced, which shop_visits does not declare`,
-      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} holds "1.5" as the count of entered`,
-      `stats:counts_are_counts: ${visits.day(FIRST_DAY)} holds "-1" as the count of left`,
-    ]);
-  });
-
-  it("name days that should long be in SQL", async () => {
-    await count(house.instance().ctx);
-    await house.at(FIRST_DAY + 3, 12);
-    expect(await broken()).toEqual([
-      expect.stringContaining(`${visits.day(FIRST_DAY)} of ${isoDate(FIRST_DAY)} is not`),
-    ]);
-  });
-});
-
 describe("a start", () => {
   const roles = { web: false, worker: true };
   const inZone = (zone: string, rebase = false) =>
@@ -396,7 +316,7 @@ describe("a start", () => {
   });
 
   it("in another timezone does not let a day that is kept count twice", async () => {
-    const calls = await keptFamily("shop_rings");
+    const calls = await keptFamily(house, "shop_rings");
     const { start } = statisticsDomain(() => [{ stats: [calls] }]);
     await start(inZone(ZONE), roles);
     await statsOf(inZone(ZONE)).incr(calls, "received", { by: 5 }).store();

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { openTestContext, type TestContext } from "../../../test/harness/context.ts";
 import { type JobProcess, jobProcess } from "../../../test/harness/jobs.ts";
 import { type Domain, domain, migrationsOf } from "../../domain.ts";
@@ -24,7 +25,13 @@ export const visits = dailyStats({
   held: 1,
   channel: "shop_visitors",
   rotation: "quarter_past",
-  computed: { columns: ["total"], read: async (_tx, date) => ({ total: date }) },
+  computed: {
+    columns: ["total"],
+    async read(tx, date) {
+      const { rows } = await sql<{ total: number }>`select ${date}::integer as total`.execute(tx);
+      return { total: rows[0]!.total };
+    },
+  },
 });
 
 /** Counted on the day of the order, with breakdowns, under further addresses. */
@@ -121,4 +128,18 @@ export async function count(ctx: Parameters<typeof statsOf>[0], date?: number): 
     .incr(checkouts, "paid", { at, extra: "usd", by: 2 })
     .incr(checkouts, "paid", { at, extra: "eur" })
     .store();
+}
+
+/** A family that leaves its stored days in Redis for a week. */
+export async function keptFamily(
+  house: StatisticsHouse,
+  family: string,
+): Promise<StatsFamily<{ readonly received: object }>> {
+  const calls = dailyStats({
+    ...{ family, keysFamily: "shop", title: "Calls", table: `${family}_stats`, held: 1 },
+    keep: 604_800,
+    events: { received: {} },
+  });
+  await migrate(house.sql, [{ domain: `stats:${family}`, migrations: calls.migrations }]);
+  return calls;
 }

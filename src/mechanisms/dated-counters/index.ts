@@ -41,9 +41,7 @@ export {
   type RotateOptions,
   type RotateResult,
   type RotateStop,
-  readDays,
   rotate,
-  unconsumedDates,
 } from "./rotate.ts";
 export { statisticsSettings } from "./settings.ts";
 export { breakdownKey, Stats, statsOf } from "./stats.ts";

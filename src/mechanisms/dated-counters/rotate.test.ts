@@ -17,13 +17,13 @@ import {
   dropMonths,
   forgetRotations,
   isoDate,
+  readCounts,
   rotate,
   rotateUniques,
   StatisticsCalendar,
   Stats,
   stageDeltas,
   sweepDeltas,
-  unconsumedDates,
 } from "./index.ts";
 
 const keys = family("shop", {
@@ -129,7 +129,6 @@ describe("rotation", () => {
     expect(await ctx.redis.commands.keys(`stats:checkouts:daily:${YESTERDAY}*`)).toEqual([]);
     expect(await ctx.redis.commands.get(keys.earliest())).toBe(String(YESTERDAY + 1));
     expect(await ctx.redis.commands.hgetall(keys.day({ unix_date: YESTERDAY + 1 }))).toEqual({ started: "1" });
-    expect((await unconsumedDates(ctx, checkouts.table)).size).toBe(0);
   });
 
   it("stores a row of zeros for a day without events", async () => {
@@ -172,12 +171,28 @@ describe("rotation", () => {
     expect(await ctx.redis.commands.exists(keys.day({ unix_date: YESTERDAY }))).toBe(0);
   });
 
-  it("stops with an urgent alert at a count that is no number and changes nothing", async () => {
+  it("stops with an urgent alert at a count that is no number, changes nothing, and writes down once what is wrong", async () => {
+    await count(YESTERDAY - 1, { started: 2 });
     await count(YESTERDAY, { started: 1 });
-    await ctx.redis.commands.hset(keys.day({ unix_date: YESTERDAY }), "paid", "many");
+    const rotations = async () => {
+      const found = await sql<object>`select retrieved_for, outcome, leftover, consumed_at is not null as consumed
+        from stat_rotations order by id`.execute(ctx.sql.tables());
+      return found.rows;
+    };
+    const day = keys.day({ unix_date: YESTERDAY });
+    await ctx.redis.commands.hset(day, "paid", "many");
+    expect(await run()).toEqual({ stop: "malformed", dates: [YESTERDAY - 1] });
     expect(await run()).toEqual({ stop: "malformed", dates: [] });
-    expect(ctx.alerts.recorded[0]).toMatchObject({ level: "urgent", identifier: "stats:malformed" });
-    expect(await rows()).toEqual([]);
+    expect(ctx.alerts.recorded.at(-1)).toMatchObject({ level: "urgent", identifier: "stats:malformed" });
+    expect(await rows()).toHaveLength(1);
+    expect(await ctx.redis.commands.hgetall(day)).toEqual({ started: "1", paid: "many" });
+    const before = { retrieved_for: isoDate(YESTERDAY - 1), outcome: "ok", leftover: null, consumed: true };
+    const wrong = { retrieved_for: isoDate(YESTERDAY), outcome: "malformed", consumed: true };
+    expect(await rotations()).toEqual([before, { ...wrong, leftover: { day: { paid: "many" } } }]);
+    await ctx.redis.commands.hdel(day, "paid");
+    expect(await run()).toEqual({ stop: "list_exhausted", dates: [YESTERDAY] });
+    expect((await rows())[1]).toMatchObject({ started: 1 });
+    expect(await rotations()).toHaveLength(3);
   });
 
   it("rotates string counters the same way", async () => {
@@ -246,14 +261,19 @@ describe("crashes", () => {
     expect(deaths).toBeGreaterThanOrEqual(20);
   });
 
-  it("readers see a day as unconsumed exactly while SQL and Redis both hold it", async () => {
+  it("a day is told once also while SQL and Redis both hold it", async () => {
     await prepare();
+    const told = async () => {
+      const { days } = await readCounts(ctx, checkouts, YESTERDAY - 1, YESTERDAY + 1);
+      return [...days.values()].map(({ counts }) => counts.started);
+    };
     // Statements: begun, highest, begin, insert, check, upsert, commit, and then the mark.
     const mortal = new MortalSql(ctx.sql, { dieAt: 8, death: "before" });
     await expect(run({ ...ctx.process(), sql: mortal })).rejects.toThrow();
-    expect([...(await unconsumedDates(ctx, checkouts.table))]).toEqual([YESTERDAY - 1]);
+    expect(await rows()).toHaveLength(1);
+    expect(await told()).toEqual([3, 5]);
     await run();
-    expect((await unconsumedDates(ctx, checkouts.table)).size).toBe(0);
+    expect(await told()).toEqual([3, 5]);
   });
 
   it("no order of counts, rotations and crashes loses or doubles a count", async () => {

@@ -64,9 +64,12 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
     if (ctx.clock.monotonic() - started >= (options.budget ?? DEFAULT_BUDGET)) return { stop: "time_exhausted", dates };
     const begunAt = ctx.clock.monotonic();
     const stored = await storedOf(ctx, plan, [date]);
-    const held = await readSnapshot(ctx, plan, date);
-    if (!held) return { stop: "malformed", dates };
-    const snapshot = withoutStored(held, stored.get(date));
+    const read = await readSnapshot(ctx, plan, date);
+    if ("malformed" in read) {
+      await refuseMalformed(ctx, plan, date, { ...read, newest, begunAt });
+      return { stop: "malformed", dates };
+    }
+    const snapshot = withoutStored(read.snapshot, stored.get(date));
     const rotation = await store(
       ctx,
       plan,
@@ -75,8 +78,8 @@ export async function rotate(ctx: RotateContext, plan: RotatedCounters, options:
     );
     if (!rotation) return { stop: "superseded", dates };
     newest = rotation.id;
-    await consume(ctx, plan, date, rotation.uid, plan.keep === undefined ? snapshot : held);
-    await markConsumed(ctx, [rotation.uid], Math.round((ctx.clock.monotonic() - begunAt) * 1000));
+    await consume(ctx, plan, date, rotation.uid, plan.keep === undefined ? snapshot : read.snapshot);
+    await markConsumed(ctx, [rotation.uid], millisecondsSince(ctx, begunAt));
     dates.push(date);
   }
   return { stop: "list_exhausted", dates };
@@ -108,31 +111,79 @@ async function finishBegun(ctx: RotateContext, plan: RotatedCounters): Promise<n
   return Number(highest?.id ?? 0);
 }
 
-/** All counts of a day at one moment; undefined, with an alert, when one of them is no number. */
-async function readSnapshot(ctx: RotateContext, plan: RotatedCounters, date: number): Promise<Snapshot | undefined> {
+type Malformed = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** All counts of a day at one moment; or, where some of them are no numbers, those by slot and field. */
+async function readSnapshot(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  date: number,
+): Promise<{ readonly snapshot: Snapshot } | { readonly malformed: Malformed }> {
   const contents = await ctx.redis.run(
     snapshotScript,
     plan.slots.map((slot) => plan.counter(date, slot)),
     [],
   );
   const snapshot: Record<string, Record<string, number> | number> = {};
+  const malformed: Record<string, Record<string, string>> = {};
   for (const [index, flat] of contents.entries()) {
     const slot = plan.slots[index]!;
-    const counts = flat.length === 1 ? flat : flat.filter((_, at) => at % 2 === 1);
-    const wrong = counts.find((count) => !/^-?\d{1,15}$/.test(count));
-    if (wrong !== undefined) {
-      ctx.alerts.warning(
-        "stats:malformed",
-        `${plan.name} of ${isoDate(date)} holds ${JSON.stringify(wrong)} where a count should be; it is not rotated`,
-        { urgent: true },
-      );
-      return undefined;
-    }
-    if (flat.length === 1) snapshot[slot] = Number(flat[0]);
+    // A string counter has one count and no fields.
+    const pairs =
+      flat.length === 1
+        ? [[slot, flat[0]!] as const]
+        : Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at]!, flat[2 * at + 1]!] as const);
+    const wrong = pairs.filter(([, count]) => !/^-?\d{1,15}$/.test(count));
+    if (wrong.length > 0) malformed[slot] = Object.fromEntries(wrong);
+    else if (flat.length === 1) snapshot[slot] = Number(flat[0]);
     else if (flat.length > 0)
-      snapshot[slot] = Object.fromEntries(counts.map((count, at) => [flat[2 * at]!, Number(count)]));
+      snapshot[slot] = Object.fromEntries(pairs.map(([field, count]) => [field, Number(count)]));
   }
-  return snapshot;
+  return Object.keys(malformed).length > 0 ? { malformed } : { snapshot };
+}
+
+/**
+ * Says that a day cannot be stored, and leaves it as it is. Every run until somebody mends it finds the same, which is
+ * written down once: as a rotation that stored nothing and has nothing to finish.
+ */
+async function refuseMalformed(
+  ctx: RotateContext,
+  plan: RotatedCounters,
+  date: number,
+  found: { readonly malformed: Malformed; readonly newest: number; readonly begunAt: number },
+): Promise<void> {
+  const [wrong] = Object.values(found.malformed).flatMap((fields) => Object.values(fields));
+  ctx.alerts.warning(
+    "stats:malformed",
+    `${plan.name} of ${isoDate(date)} holds ${JSON.stringify(wrong)} where a count should be; it is not rotated`,
+    { urgent: true },
+  );
+  const tables = ctx.sql.tables<StatTables>();
+  const last = await tables
+    .selectFrom("stat_rotations")
+    .select(["outcome", "retrieved_for"])
+    .where("id", "=", found.newest)
+    .executeTakeFirst();
+  if (last?.outcome === "malformed" && last.retrieved_for === isoDate(date)) return;
+  const now = timestamp(ctx.clock.now());
+  await tables
+    .insertInto("stat_rotations")
+    .values({
+      uid: newUid("srot"),
+      table_name: plan.table,
+      retrieved_for: isoDate(date),
+      snapshot: "{}",
+      outcome: "malformed",
+      leftover: canonicalJson(found.malformed),
+      duration_ms: millisecondsSince(ctx, found.begunAt),
+      created_at: now,
+      consumed_at: now,
+    })
+    .execute();
+}
+
+function millisecondsSince(ctx: RotateContext, begunAt: number): number {
+  return Math.round((ctx.clock.monotonic() - begunAt) * 1000);
 }
 
 /** What of a snapshot is new: of a day that is kept, its earlier rotations have stored a part. */
@@ -245,31 +296,9 @@ async function markConsumed(ctx: RotateContext, uids: readonly string[], duratio
     .execute();
 }
 
-/** Days of a table that SQL already holds while Redis still has them too: readers take SQL alone for those. */
-export async function unconsumedDates(ctx: Pick<KernelContext, "sql">, table: string): Promise<Set<number>> {
-  const rows = await ctx.sql
-    .tables<StatTables>()
-    .selectFrom("stat_rotations")
-    .select("retrieved_for")
-    .where("table_name", "=", table)
-    .where("consumed_at", "is", null)
-    .execute();
-  return new Set(rows.map(({ retrieved_for }) => parseIsoDate(retrieved_for)));
-}
-
 /** Forgets consumed rotations after 30 days; answers how many. */
 export async function forgetRotations(ctx: Pick<KernelContext, "sql" | "clock">): Promise<number> {
   const { numAffectedRows } = await sql`delete from stat_rotations
     where consumed_at < ${timestamp(ctx.clock.now() - REMEMBERED)}`.execute(ctx.sql.tables());
   return Number(numAffectedRows ?? 0);
-}
-
-/** What Redis holds now for some days, at one moment each: snapshots by date. */
-export async function readDays(
-  ctx: RotateContext,
-  plan: RotatedCounters,
-  dates: readonly number[],
-): Promise<Map<number, Snapshot>> {
-  const snapshots = await Promise.all(dates.map((date) => readSnapshot(ctx, plan, date)));
-  return new Map(dates.map((date, index) => [date, snapshots[index] ?? {}]));
 }

@@ -9,8 +9,9 @@ export interface StatTables {
     /** The day; for months the first day of it. */
     retrieved_for: string;
     snapshot: ColumnType<Record<string, unknown>, string, never>;
-    outcome: string;
-    /** What was counted under names that the family does not declare. */
+    /** `ok`; `mismatch`: stored although its sums disagree; `malformed`: not stored, because some of it is no count. */
+    outcome: "ok" | "mismatch" | "malformed";
+    /** What was counted under names that the family does not declare; of a malformed day what is no count. */
     leftover: ColumnType<Record<string, unknown> | null, string | null, never>;
     duration_ms: number | null;
     created_at: number;
