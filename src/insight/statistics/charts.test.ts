@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { MortalSql } from "../../../test/harness/chaos-sql.ts";
 import { eventually } from "../../../test/harness/facts.ts";
@@ -199,6 +199,24 @@ describe("a frame", () => {
     expect(await ctx.metrics.text()).toContain(
       `carillon_frames_dropped_total{channel="ps:stats:shop:checkouts:daily"} ${wrong.length}`,
     );
+  });
+
+  it("may hold a chart of 16 MiB, and is dropped when it holds a byte more", () => {
+    const { desk } = house.instance();
+    const most = 16 * 1024 * 1024;
+    /** Gzip that does not compress, of exactly this size. */
+    const gzipOf = (size: number) => {
+      let length = size;
+      for (;;) {
+        const packed = gzipSync(Buffer.alloc(length), { level: 0 });
+        if (packed.length === size) return packed;
+        length += size - packed.length;
+      }
+    };
+    const received = (size: number) =>
+      desk.receive(checkouts, chartFrame.encode({ startDate: 19_791, endDate: 19_793, blob: gzipOf(size) }) as Buffer);
+    expect([received(most), received(most + 1)]).toEqual([true, false]);
+    expect(desk.atHand).toBe(1);
   });
 
   it("is told on the family's own word, which may differ from its keys", () => {
