@@ -24,7 +24,7 @@ export interface Channel {
   ends(house: OutageHouse): Promise<readonly End[]>;
 }
 
-const stories = ({ heard }: OutageHouse, job: string) => [...(heard.get(job) ?? [])];
+const stories = ({ heard }: OutageHouse, job: string) => heard.get(job) ?? [];
 const queued = (answer: { readonly ok: boolean; readonly uids?: readonly string[] }) => {
   expect(answer.ok).toBe(true);
   return answer.uids!;
@@ -114,7 +114,7 @@ const emailChannel: Channel = {
 
 export const channels: readonly Channel[] = [pushChannel, smsChannel, emailChannel];
 
-/** Waits until all of these messages have ended, and fails when one of them ended twice. */
+/** Waits until all of these messages have ended, and fails when one of them ended twice or a callback was called twice. */
 export async function untilEnded(
   house: OutageHouse,
   queued: ReadonlyMap<Channel, readonly string[]>,
@@ -126,5 +126,7 @@ export async function untilEnded(
   await house.pass(900);
   const all = await ended();
   expect(all.map(({ uid }) => uid).sort()).toEqual([...uids].sort());
+  const repeated = [...house.heard.values()].flatMap((each) => each.filter((story, at) => each.indexOf(story) !== at));
+  expect(repeated).toEqual([]);
   return new Map(all.map(({ uid, how }) => [uid, how]));
 }

@@ -33,8 +33,10 @@ export interface OutageHouse {
   readonly sandbox: Sandbox;
   /** The database; while `dead` is true nothing gets through to it. */
   readonly database: MortalSql;
-  /** The callbacks that were called, each once however often it was delivered: the name of the job, then the stories. */
-  readonly heard: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The callbacks that were called, each as often as it was: the name of the job, then the stories. */
+  readonly heard: ReadonlyMap<string, readonly string[]>;
+  /** What providers were answered that told us of messages. */
+  readonly webhooks: readonly AnsweredWebhook[];
   /** Lets time pass, and the worker do what it finds to do. */
   pass(seconds: number): Promise<void>;
   passUntil(fact: () => boolean | Promise<boolean>, what: string, limit?: number): Promise<void>;
@@ -43,6 +45,13 @@ export interface OutageHouse {
   /** What an audit of the live keyspace finds. */
   findings(): Promise<readonly unknown[]>;
   close(): Promise<void>;
+}
+
+export interface AnsweredWebhook {
+  readonly path: string;
+  readonly status: number;
+  /** SQL was down when it was answered. */
+  readonly withoutSql: boolean;
 }
 
 export async function openOutageHouse(): Promise<OutageHouse> {
@@ -66,7 +75,7 @@ export async function openOutageHouse(): Promise<OutageHouse> {
       [emailSettings.snsBaseUrl, sandbox.url],
     ),
   });
-  const heard = new Map<string, Set<string>>();
+  const heard = new Map<string, string[]>();
   const runners = rooms.flatMap((room) => room.runners ?? []).map((runner) => listeningTo(runner, heard));
   const recurring = new RecurringSet(
     rooms.flatMap((room) => room.recurring ?? []),
@@ -88,6 +97,10 @@ export async function openOutageHouse(): Promise<OutageHouse> {
     Object.getOwnPropertyDescriptors(kernel),
   ) as unknown as Context;
   const app = await buildServer(ctx, rooms);
+  const webhooks: AnsweredWebhook[] = [];
+  app.server.on("request", ({ url: path = "" }, response) =>
+    response.on("finish", () => webhooks.push({ path, status: response.statusCode, withoutSql: database.dead })),
+  );
   await app.listen({ host: "127.0.0.1", port });
   const worker = new Worker(ctx, jobs, { version: "test", instance: "1", heartbeat: "inline" });
   await worker.start();
@@ -107,6 +120,7 @@ export async function openOutageHouse(): Promise<OutageHouse> {
     sandbox,
     database,
     heard,
+    webhooks,
     async pass(seconds) {
       for (let passed = 0; passed < seconds; passed += STEP) await step();
     },
@@ -145,17 +159,17 @@ export async function openOutageHouse(): Promise<OutageHouse> {
   };
 }
 
-function listeningTo(runner: AnyRunner, heard: Map<string, Set<string>>): AnyRunner {
+function listeningTo(runner: AnyRunner, heard: Map<string, string[]>): AnyRunner {
   const { runMany } = runner;
   if (!runMany) return runner;
   return {
     ...runner,
     async runMany(ctx, items) {
       const outcomes = await runMany(ctx, items);
-      const stories = heard.get(runner.name) ?? new Set();
+      const stories = heard.get(runner.name) ?? [];
       heard.set(runner.name, stories);
       for (const [at, item] of (items as readonly { data_raw?: string }[]).entries())
-        if (item.data_raw && outcomes?.[at]?.ok !== false) stories.add(item.data_raw);
+        if (item.data_raw && outcomes?.[at]?.ok !== false) stories.push(item.data_raw);
       return outcomes;
     },
   };
