@@ -39,6 +39,8 @@ export type Trouble = "none" | "death" | "database" | "connections";
 export class Weather {
   /** How often each trouble struck. */
   readonly struck: Record<Trouble, number> = { none: 0, death: 0, database: 0, connections: 0 };
+  /** Nights in which the move of finished days to SQL died. */
+  deathsAtNight = 0;
   #state: number;
 
   constructor(channel: string) {
@@ -149,9 +151,15 @@ export interface Deed {
 }
 
 /** Does the work, and now and then something happens meanwhile. Whatever it throws then is part of the trouble. */
-export async function amid(house: TestContext, weather: Weather, faulty: boolean, deed: Deed): Promise<Trouble> {
+export async function amid(
+  house: TestContext,
+  weather: Weather,
+  faulty: boolean,
+  deed: Deed,
+  certain?: Trouble,
+): Promise<Trouble> {
   const troubles = ["death", "death", "database", "connections"] as const;
-  const trouble: Trouble = faulty && weather.strikes() ? weather.oneOf(troubles) : "none";
+  const trouble: Trouble = certain ?? (faulty && weather.strikes() ? weather.oneOf(troubles) : "none");
   const command = 1 + weather.below(DEEPEST_DEATH);
   const kind = weather.oneOf(["before", "after"] as const);
   switch (trouble) {
@@ -174,6 +182,15 @@ export async function amid(house: TestContext, weather: Weather, faulty: boolean
   }
   weather.struck[trouble] += 1;
   return trouble;
+}
+
+/** In the first night nothing is to be moved yet, and a death may come too late in any of them: so two have to be hit. */
+const DEATHS_AT_NIGHT = 2;
+
+/** The work of a night. There are few of them, so the first ones die for certain. */
+export async function nightly(house: TestContext, weather: Weather, faulty: boolean, deed: Deed): Promise<void> {
+  const certain = faulty && weather.deathsAtNight < DEATHS_AT_NIGHT ? "death" : undefined;
+  if ((await amid(house, weather, faulty, deed, certain)) === "death") weather.deathsAtNight += 1;
 }
 
 /** A round trip to the server, in which whatever travels over other wires gets on too. */

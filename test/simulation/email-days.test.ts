@@ -17,6 +17,7 @@ import {
   furnish,
   live,
   moment,
+  nightly,
   rotateAll,
   Taken,
   TIMEOUT,
@@ -27,7 +28,7 @@ import {
 
 const FAILURE = "runners.emails.default_failure";
 const SUCCESS = "runners.emails.default_success";
-/** What may go wrong with a request to the mail service without its being our account that is stopped. */
+/** What may go wrong with a request to the mail service. */
 const REQUEST_FAULTS = [
   "throttle",
   "500",
@@ -37,6 +38,8 @@ const REQUEST_FAULTS = [
   "no-message-id",
   "MessageRejected",
   "credentials",
+  "SendingPausedException",
+  "AccountSuspendedException",
 ] as const;
 
 /** Runs of the send job within one step, at most. */
@@ -100,7 +103,7 @@ test("a week of mails through a bad provider: each ends once, and every day adds
   };
 
   const night = (faulty: boolean) =>
-    amid(base, weather, faulty, {
+    nightly(base, weather, faulty, {
       well: () => rotateAll(ctx, stats),
       dying: (redis) => rotateAll(house.process({ redis, config }), stats),
       withoutDatabase: () => rotateAll(withoutDatabase(ctx), stats),
@@ -116,6 +119,7 @@ test("a week of mails through a bad provider: each ends once, and every day adds
           notice_fault_rates: weather.shares(SES_NOTICE_FAULTS),
           signature_version: weather.oneOf(["1", "2"]),
           max_per_second: weather.strikes() ? 5 : null,
+          quota_24h: weather.strikes(0.05) ? 5 : null,
           outage: weather.strikes(0.03) ? { from: now, until: now + seconds } : null,
         },
       });
@@ -153,6 +157,7 @@ test("a week of mails through a bad provider: each ends once, and every day adds
   ends.expectOnceEach(uids);
   for (const trouble of ["death", "database", "connections"] as const)
     expect(weather.struck[trouble]).toBeGreaterThan(0);
+  expect(weather.deathsAtNight).toBeGreaterThan(1);
 
   const sent = await daysOf(ctx, emailSendStats, firstDate);
   for (const day of sent) {

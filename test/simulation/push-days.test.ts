@@ -13,6 +13,7 @@ import {
   expectOrder,
   furnish,
   live,
+  nightly,
   rotateAll,
   Taken,
   TIMEOUT,
@@ -72,7 +73,7 @@ test("a week of notifications through a bad provider: each ends once, and every 
   };
 
   const night = (faulty: boolean) =>
-    amid(house, weather, faulty, {
+    nightly(house, weather, faulty, {
       well: () => rotateAll(ctx, stats),
       dying: (redis) => rotateAll(house.another({ redis }).ctx, stats),
       withoutDatabase: () => rotateAll(withoutDatabase(ctx), stats),
@@ -88,6 +89,8 @@ test("a week of notifications through a bad provider: each ends once, and every 
           ratePerSecond: weather.strikes() ? 1 : null,
           outage: weather.strikes(0.03) ? { from: now, until: now + seconds } : null,
           receiptDelaySeconds: weather.strikes() ? 2000 : 5,
+          failNext: weather.strikes() ? { status: weather.oneOf([401, 403]), count: 1 } : null,
+          malformed: weather.strikes(0.05) ? weather.oneOf(["errors", "item"] as const) : null,
         },
       });
       const pushes = Array.from({ length: arriving }, (_, at) =>
@@ -113,6 +116,7 @@ test("a week of notifications through a bad provider: each ends once, and every 
   ends.expectOnceEach(uids);
   for (const trouble of ["death", "database", "connections"] as const)
     expect(weather.struck[trouble]).toBeGreaterThan(0);
+  expect(weather.deathsAtNight).toBeGreaterThan(1);
 
   const tickets = await daysOf(ctx, pushTicketStats, firstDate);
   const receipts = await daysOf(ctx, pushReceiptStats, firstDate);

@@ -24,6 +24,7 @@ import {
   furnish,
   live,
   moment,
+  nightly,
   rotateAll,
   Taken,
   TIMEOUT,
@@ -89,7 +90,7 @@ test("a week of texts through a bad provider: each ends once, and every day adds
   };
 
   const night = (faulty: boolean) =>
-    amid(base, weather, faulty, {
+    nightly(base, weather, faulty, {
       well: () => rotateAll(ctx, stats),
       dying: (redis) => rotateAll(house.process({ redis }), stats),
       withoutDatabase: () => rotateAll(withoutDatabase(ctx), stats),
@@ -106,6 +107,7 @@ test("a week of texts through a bad provider: each ends once, and every day adds
           callbackFaultRates: weather.shares(TWILIO_CALLBACK_FAULTS),
           deleteResource: sid && weather.strikes() ? sid : null,
           ratePerSecond: weather.strikes() ? 2 : null,
+          failNext: weather.strikes() ? { status: weather.oneOf([401, 403]), count: 1 } : null,
           outage: weather.strikes(0.03) ? { from: now, until: now + seconds } : null,
         },
       });
@@ -138,6 +140,7 @@ test("a week of texts through a bad provider: each ends once, and every day adds
   ends.expectOnceEach(uids);
   for (const trouble of ["death", "database", "connections"] as const)
     expect(weather.struck[trouble]).toBeGreaterThan(0);
+  expect(weather.deathsAtNight).toBeGreaterThan(1);
 
   const sent = await daysOf(ctx, smsSendStats, firstDate);
   const passing = ["application_error_ratelimit", "client_error_429", "server_error", "network_error"].map(
