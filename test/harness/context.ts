@@ -22,12 +22,19 @@ export interface TestContext extends KernelContext {
 
 /**
  * A context on a real Redis with a virtual clock that TTLs obey; `sql: true` adds a real SQL engine with
- * the tables of every room, `sql: "empty"` one without any.
+ * the tables of every room, `sql: "empty"` one without any. `staged: true` says that the test itself writes what rooms
+ * should, so that no key counts as written by it.
  */
 export async function openTestContext(
-  options: { sql?: boolean | "empty"; start?: number; ttlGrain?: number; persistence?: "always" | "off" } = {},
+  options: {
+    sql?: boolean | "empty";
+    start?: number;
+    ttlGrain?: number;
+    persistence?: "always" | "off";
+    staged?: boolean;
+  } = {},
 ): Promise<TestContext> {
-  const server = await startTestRedis({ persistence: options.persistence });
+  const server = await startTestRedis({ persistence: options.persistence, staged: options.staged });
   const clock = new VirtualClock(options.start);
   server.obey(clock, options.ttlGrain);
   const sql: Sql = options.sql ? await openTestSql(options.sql === "empty" ? "empty" : "house") : noSql;

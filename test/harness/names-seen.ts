@@ -9,7 +9,7 @@ import { inspectScript } from "../../src/kernel/keyspace/inspect.ts";
  *
  * The server itself tells what happens on it (MONITOR), so that what scripts do counts too, and a key that is merely
  * named to a script does not. The audit and the virtual clock look at every key there is, which proves nothing: they are
- * left out. So are deletions and expiry, which need no value.
+ * left out. So are deletions and expiry, which need no value, and keys that a test writes in place of the code that should.
  *
  * Names that differ only in numbers and ids are kept once. Matching them with the declarations is left to the end of
  * the run: loading every room in every test process would cost more than all the rest.
@@ -138,7 +138,13 @@ function placed(args: readonly string[], places: Places): readonly string[] {
 
 /** Reads the lines of one server in order: a script's own line comes before those of the commands it runs. */
 export class MonitorReader {
+  /** What is written to keys is made up by the test itself, and proves nothing. */
+  readonly #staged: boolean;
   #auditing = false;
+
+  constructor(options: { readonly staged?: boolean } = {}) {
+    this.#staged = options.staged ?? false;
+  }
 
   read(whole: string): void {
     const line = whole.slice(0, LOOKED_AT);
@@ -155,12 +161,14 @@ export class MonitorReader {
       for (const each of placed(argumentsOf(line, head.length), channel.places)) see("channel", each, channel.mode);
     if (name === "SET") {
       const args = argumentsOf(line, head.length);
-      see("key", args[0] ?? "", "written");
+      if (!this.#staged) see("key", args[0] ?? "", "written");
       // Set if absent, or give the old value: both look first.
       if (/ "(NX|XX|GET)"/i.test(line.slice(head.length))) see("key", args[0] ?? "", "read");
     }
-    for (const { mode, places } of COMMANDS.get(name) ?? [])
+    for (const { mode, places } of COMMANDS.get(name) ?? []) {
+      if (this.#staged && mode === "written") continue;
       for (const each of placed(argumentsOf(line, head.length), places)) see("key", each, mode);
+    }
   }
 }
 
@@ -171,9 +179,12 @@ export interface Watch {
 }
 
 /** Listens to a server from now on; nothing at all unless a full run asks for it. */
-export async function watchNames(socketPath: string): Promise<Watch | undefined> {
+export async function watchNames(
+  socketPath: string,
+  options: { readonly staged?: boolean } = {},
+): Promise<Watch | undefined> {
   if (!folder) return undefined;
-  const reader = new MonitorReader();
+  const reader = new MonitorReader(options);
   const socket = connect(socketPath);
   const waiting = new Map<string, () => void>();
   const end = () => {

@@ -30,13 +30,13 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end`;
 
 export async function startTestRedis(
-  options: { persistence?: "always" | "everysec" | "off"; extra?: readonly string[] } = {},
+  options: { persistence?: "always" | "everysec" | "off"; extra?: readonly string[]; staged?: boolean } = {},
 ): Promise<TestRedis> {
   const directory = mkdtempSync(join(tmpdir(), "carillon-test-redis-"));
   const start = () =>
     startRedisServer({ directory, persistence: options.persistence ?? "off", extra: options.extra ?? [] });
   let server = await start();
-  let watch = await watchNames(server.socketPath);
+  let watch = await watchNames(server.socketPath, options);
   // A test process that dies must not leave its server behind.
   const onExit = () => void (server.pid && process.kill(server.pid, "SIGKILL"));
   process.once("exit", onExit);
@@ -78,7 +78,7 @@ export async function startTestRedis(
       await watch?.settled();
       await server.kill();
       server = await start();
-      watch = await watchNames(server.socketPath);
+      watch = await watchNames(server.socketPath, options);
     },
     async close() {
       await watch?.settled();

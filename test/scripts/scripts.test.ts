@@ -214,3 +214,20 @@ test("what a server tells of its commands becomes names that were written and re
     ["key", "o:read_again", "read"],
   ]);
 });
+
+test("what a test writes in place of the code that should does not count as written, but what is read and told does", () => {
+  takeNamesSeen();
+  const reader = new MonitorReader({ staged: true });
+  for (const line of [
+    '+1700000000.1 [0 unix:/tmp/r.sock] "HINCRBY" "a:day" "sent" "1"',
+    '+1700000000.1 [0 unix:/tmp/r.sock] "set" "b:flag" "1" "NX"',
+    '+1700000000.2 [0 lua] "LMOVE" "c:queue" "d:purgatory" "LEFT" "RIGHT"',
+    '+1700000000.3 [0 unix:/tmp/r.sock] "publish" "ps:e" "1"',
+  ])
+    reader.read(line);
+  expect(takeNamesSeen()).toEqual([
+    ["key", "b:flag", "read"],
+    ["key", "c:queue", "read"],
+    ["channel", "ps:e", "written"],
+  ]);
+});
