@@ -94,7 +94,7 @@ test("a queue from which entries are taken is not warned of however long ago the
 
 test("of a sorted set only what is due waits, and what is meant to stay is not warned of", async () => {
   const now = world.clock.now();
-  await world.redis.commands.zadd(bells.retrying(), now + 7200, "later");
+  for (let at = 0; at <= LONG; at++) await world.redis.commands.zadd(bells.retrying(), now + 7200, `later${at}`);
   await world.redis.commands.zadd(bells.rung(), now - 86_400, "yesterday");
   await world.redis.commands.lpush(bells.cracked(), "old");
   for (let waited = 0; waited <= 7200; waited += AGE) {
