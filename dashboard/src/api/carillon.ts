@@ -15,6 +15,7 @@ export const carillon = createCarillon({
   fetch: (url, init) => {
     const headers = new Headers(init?.headers);
     if (csrfToken !== null && init?.method !== "GET") headers.set("x-csrf-token", csrfToken);
-    return fetch(url, { ...init, headers, credentials: "same-origin" });
+    // What is kept is asked about each time, and comes again as a short "not modified": days that are over may still change.
+    return fetch(url, { ...init, headers, credentials: "same-origin", cache: "no-cache" });
   },
 });

@@ -8,6 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import type { Answer, Method, Path, Wish } from "carillon/client";
+import { useCallback } from "react";
 import { tell } from "../app/notice-board.tsx";
 import { carillon } from "./carillon.ts";
 
@@ -43,6 +44,18 @@ export function useRead<P extends Path<"get">>(
   });
 }
 
+/** Asks again all reads whose path begins with one of these. */
+export function useRefresh(): (starts: readonly string[]) => Promise<void> {
+  const client = useQueryClient();
+  return useCallback(
+    (starts) =>
+      client.invalidateQueries({
+        predicate: ({ queryKey: [first] }) => starts.some((start) => String(first).startsWith(start)),
+      }),
+    [client],
+  );
+}
+
 export interface ChangeOptions<A> {
   /** What to say when it went well. */
   readonly done?: string | ((answer: A) => string);
@@ -57,16 +70,14 @@ export function useChange<M extends Exclude<Method, "get">, P extends Path<M>>(
   path: P,
   { done, refreshes = [], onDone }: ChangeOptions<Answer<M, P>> = {},
 ): UseMutationResult<Answer<M, P>, Error, Omit<Wish<M, P>, "headers" | "signal" | "retries">> {
-  const client = useQueryClient();
+  const refresh = useRefresh();
   return useMutation({
     mutationFn: (wish) => (carillon[method] as unknown as AnyCall)(path, wish) as Promise<Answer<M, P>>,
     onSuccess: async (answer) => {
       const message = typeof done === "function" ? done(answer) : done;
       if (message !== undefined) void tell({ message, color: "green" });
       onDone?.(answer);
-      await client.invalidateQueries({
-        predicate: ({ queryKey: [first] }) => refreshes.some((start) => String(first).startsWith(start)),
-      });
+      await refresh(refreshes);
     },
     onError: (error) => void tell({ title: "That did not work", message: error.message, color: "red" }),
   });

@@ -1,6 +1,7 @@
 import "@mantine/charts/styles.layer.css";
 import { AreaChart, ChartTooltip } from "@mantine/charts";
-import type { ChartCardProps, ChartRow, ChartSeries } from "./chart-card.tsx";
+import type { ChartCardProps } from "./chart-card.tsx";
+import { type ChartRow, type ChartSeries, openNote } from "./chart-rows.ts";
 import { numberText } from "./figures.tsx";
 
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
@@ -13,23 +14,22 @@ function dayText(label: string): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(label) ? day.format(new Date(`${label}T00:00:00Z`)) : label;
 }
 
-interface DrawingProps {
+interface DrawingProps extends Pick<ChartCardProps, "series" | "open"> {
   readonly rows: readonly ChartRow[];
-  readonly series: readonly ChartSeries[];
   readonly type: NonNullable<ChartCardProps["type"]>;
-  /** The last row is a day that is not over. */
-  readonly isOpen: boolean;
 }
 
+/** How the field is called that has a series on the days that may still change. */
+const OPEN = " open";
+
 /** The chart itself, apart from its card because of the weight of what draws it. */
-export default function Drawing({ rows, series, type, isOpen }: DrawingProps) {
-  const last = isOpen ? rows.at(-1) : undefined;
-  // The curve ends with the last whole day; the open one keeps its place on the axis.
-  const data = last ? [...rows.slice(0, -1), { label: last.label }] : [...rows];
+export default function Drawing({ rows, series, type, open }: DrawingProps) {
+  const last = open > 0 ? rows.at(-1) : undefined;
+  const lighter = (last ? series : []).map((each) => ({ ...each, name: each.name + OPEN }));
   return (
     <AreaChart
       h="100%"
-      data={data as (ChartRow & Record<string, unknown>)[]}
+      data={rows.map((row, at) => shaded(row, series, at - (rows.length - open)))}
       dataKey="label"
       type={type === "stacked" ? "stacked" : "default"}
       curveType="linear"
@@ -40,23 +40,42 @@ export default function Drawing({ rows, series, type, isOpen }: DrawingProps) {
       fillOpacity={type === "stacked" ? 0.75 : 0.08}
       gridAxis="x"
       tickLine="none"
-      series={series.map(({ name, label, color }) => ({ name, label, color }))}
+      series={[...series, ...lighter].map(({ name, label, color }) => ({ name, label, color }))}
       xAxisProps={{ tickFormatter: dayText, minTickGap: 40, padding: { right: 8 } }}
       yAxisProps={{ width: 56, allowDecimals: false, tickFormatter: (value: number) => tick.format(value) }}
-      areaProps={{ isAnimationActive: false }}
+      areaProps={({ name }) => ({
+        isAnimationActive: false,
+        ...(name.endsWith(OPEN) ? (type === "stacked" ? { ...LIGHT, stackId: OPEN } : { ...LIGHT, ...DASHED }) : {}),
+      })}
       referenceDots={last ? marksOf(last, series, type) : []}
       tooltipProps={{
         filterNull: false,
         content: ({ label }) => {
-          const row = rows.find((each) => each.label === label);
-          return row ? <Told row={row} series={series} isOpen={row === last} /> : null;
+          const at = rows.findIndex((each) => each.label === label);
+          const row = rows[at];
+          return row ? <Told row={row} series={series} note={openNote(at, rows.length, open)} /> : null;
         },
       }}
     />
   );
 }
 
-/** What there is of the open day so far: a ring each, as high as the curve would be if the day ended now. */
+const LIGHT = { fillOpacity: 0.45, strokeOpacity: 0.6 } as const;
+const DASHED = { strokeDasharray: "3 3" } as const;
+
+/** Days that may still change are series of their own; the last whole day is in both, so that one begins where the other ends. */
+function shaded(row: ChartRow, series: readonly ChartSeries[], since: number): Record<string, number | string> {
+  const values: Record<string, number | string> = { label: row.label };
+  for (const { name } of series) {
+    const value = row[name];
+    if (value === undefined) continue;
+    if (since < 0) values[name] = value;
+    if (since >= -1) values[name + OPEN] = value;
+  }
+  return values;
+}
+
+/** What there is of today so far: a ring each, as high as the curve would be if the day ended now. */
 function marksOf(row: ChartRow, series: readonly ChartSeries[], type: DrawingProps["type"]) {
   let below = 0;
   return series.flatMap(({ name, color }) => {
@@ -72,15 +91,15 @@ function marksOf(row: ChartRow, series: readonly ChartSeries[], type: DrawingPro
 function Told({
   row,
   series,
-  isOpen,
+  note,
 }: {
   readonly row: ChartRow;
   readonly series: readonly ChartSeries[];
-  readonly isOpen: boolean;
+  readonly note: string | undefined;
 }) {
   return (
     <ChartTooltip
-      label={isOpen ? `${dayText(row.label)}, so far` : dayText(row.label)}
+      label={note ? `${dayText(row.label)}, ${note}` : dayText(row.label)}
       payload={series.map(({ name, color }) => ({ name, dataKey: name, color, payload: row }))}
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
       valueFormatter={(value) => numberText(value)}

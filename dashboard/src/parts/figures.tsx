@@ -21,6 +21,9 @@ export function numberText(value: number, as: Shape = "whole"): string {
   return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : fine.format(value);
 }
 
+/** `sent mails` as the beginning of a sentence. */
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** `1 job`, `2 jobs`. */
 export function counted(count: number, one: string, many: string): string {
   return `${numberText(count)} ${count === 1 ? one : many}`;

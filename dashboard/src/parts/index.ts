@@ -6,10 +6,22 @@ export {
   type ChannelName,
   ChannelSign,
 } from "./channel-mark.tsx";
-export { ChartCard, type ChartSeries } from "./chart-card.tsx";
+export { ChartCard } from "./chart-card.tsx";
 export { ConfirmButton } from "./confirm-button.tsx";
 export { type Column, DataTable } from "./data-table.tsx";
-export { Ago, counted, countedField, Duration, durationText, momentText, Num, numberText, Time } from "./figures.tsx";
+export {
+  Ago,
+  counted,
+  countedField,
+  Duration,
+  durationText,
+  momentText,
+  Num,
+  numberText,
+  sentence,
+  Time,
+} from "./figures.tsx";
+export { JobProgress } from "./job-progress.tsx";
 export { JobRuns } from "./job-runs.tsx";
 export { JsonView, objectOf } from "./json-view.tsx";
 export { useKeyPages } from "./key-pages.tsx";

@@ -1,7 +1,7 @@
 import { Grid, SimpleGrid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
 import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
-import { FamilyCharts } from "../../parts/channel/family-charts.tsx";
+import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { FindMessages } from "../../parts/channel/find-messages.tsx";
 import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
 import { PageTabs } from "../../parts/channel/page-tabs.tsx";

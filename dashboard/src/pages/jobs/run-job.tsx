@@ -3,8 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useChange, useRead } from "../../api/index.ts";
-import { objectOf } from "../../parts/index.ts";
-import { JobProgress } from "./job-progress.tsx";
+import { JobProgress, objectOf } from "../../parts/index.ts";
 
 /** Queues any job by hand and shows what it tells, live. */
 export function RunJobButton() {

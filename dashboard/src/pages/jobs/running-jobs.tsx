@@ -6,13 +6,13 @@ import {
   Duration,
   durationText,
   EmptyState,
+  JobProgress,
   JsonView,
   Num,
   Panel,
   StateBadge,
   Time,
 } from "../../parts/index.ts";
-import { JobProgress } from "./job-progress.tsx";
 
 export function RunningJobs() {
   const running = useRead("/api/1/admin/jobs/running", undefined, { every: 1 });

@@ -1,6 +1,6 @@
-import { CALM, dateIn, daysCounted, useRead, useStatisticsTimezone } from "../../api/index.ts";
+import { daysCounted, type Numbers, useCharts } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
-import type { ChartSeries } from "../../parts/index.ts";
+import { type Drawn, drawLargest } from "../../parts/largest.ts";
 
 /** How clicks can be told apart. */
 export const DIMENSIONS = [
@@ -17,9 +17,6 @@ const KINDS: Readonly<Record<string, string>> = { on_click: "click", post_login:
 
 const UNTOLD = "not told apart";
 
-type Numbers = readonly number[];
-type Chart = { readonly labels: readonly string[] } & Readonly<Record<string, unknown>>;
-
 /** `on_click:home:vis=True:user=False` as what it is called in one dimension. */
 function wordOf(key: string, dimension: Dimension): string {
   const [kind = "", page = "", visitor = "", user = ""] = key.split(":");
@@ -33,71 +30,42 @@ function wordOf(key: string, dimension: Dimension): string {
 /** `agent:bot` as people would say it. */
 export const ruleText = (rule: string) => rule.replaceAll(":", ": ").replaceAll("_", " ");
 
-interface Drawn {
-  readonly rows: readonly ({ readonly label: string } & Readonly<Record<string, number | string>>)[] | undefined;
-  readonly series: readonly ChartSeries[];
-}
-
-/** Rows and series for the sums of some words a day, the largest first; what has no colour is one of the others. */
-function drawn(labels: readonly string[] | undefined, counted: number, sums: ReadonlyMap<string, number[]>): Drawn {
-  const total = (numbers: Numbers) => numbers.reduce((sum, number) => sum + number, 0);
-  const words = [...sums].sort(([, one], [, other]) => total(other) - total(one));
-  const shown = words.slice(0, COLORS.length);
-  const rest = words.slice(COLORS.length).map(([, numbers]) => numbers);
-  // Fields have names of their own: words come from elsewhere and may hold anything.
-  const series: ChartSeries[] = shown.map(([label], at) => ({
-    name: `s${at}`,
-    label,
-    color: label === UNTOLD ? SERIES.other : COLORS[at]!,
-  }));
-  if (rest.length > 0) series.push({ name: "rest", label: `${rest.length} others`, color: SERIES.other });
-  const rows = labels?.map((label, day) => ({
-    label,
-    ...Object.fromEntries(shown.map(([, numbers], at) => [`s${at}`, numbers[day] ?? 0])),
-    ...(rest.length > 0 ? { rest: rest.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0) } : {}),
-  }));
-  return { rows: rows?.slice(-counted), series };
-}
-
 /** Clicks of people and uses by programs over the days past. */
-export function useClicks(dimension: Dimension, days = 90) {
-  const timezone = useStatisticsTimezone();
-  const query = { from: dateIn(timezone, days - 1), to: dateIn(timezone) };
-  const read = useRead(
-    "/api/1/admin/stats/{family}/range",
-    { path: { family: "touch_links" }, query },
-    { every: CALM },
-  );
-  const chart = read.data as Chart | undefined;
+export function useClicks(dimension: Dimension) {
+  const { charts, read } = useCharts(["touch_links"]);
+  const days = charts?.touch_links;
+  if (!days) return { read, span: "90 days", open: 0, people: undefined, programs: undefined };
   const add = (into: Map<string, number[]>, word: string, numbers: Numbers) => {
-    const sums = into.get(word) ?? (chart?.labels ?? []).map(() => 0);
-    for (const [day, number] of numbers.entries()) sums[day] = (sums[day] ?? 0) + number;
+    const sums = into.get(word) ?? days.labels.map(() => 0);
+    for (const [day, number] of numbers.entries()) sums[day] = (sums[day] ?? 0) + (number ?? 0);
     into.set(word, sums);
   };
   const people = new Map<string, number[]>();
   const programs = new Map<string, number[]>();
   for (const event of CLICKS) {
-    if (dimension === "all") add(people, "Clicks", (chart?.[event] ?? []) as Numbers);
+    if (dimension === "all") add(people, "Clicks", days.events[event] ?? []);
     else
-      for (const [key, numbers] of Object.entries((chart?.[`${event}_breakdown`] ?? {}) as Record<string, Numbers>))
+      for (const [key, numbers] of Object.entries(days.breakdowns[event] ?? {}))
         add(people, wordOf(key, dimension), numbers);
   }
   // Days whose clicks were stored without telling them apart still count.
   if (dimension !== "all") {
-    const whole = (chart?.labels ?? []).map((_, day) =>
-      CLICKS.reduce((sum, event) => sum + Number((chart?.[event] as Numbers | undefined)?.[day] ?? 0), 0),
-    );
+    const whole = days.labels.map((_, day) => CLICKS.reduce((sum, event) => sum + (days.events[event]?.[day] ?? 0), 0));
     const told = [...people.values()];
     const untold = whole.map((all, day) => all - told.reduce((sum, numbers) => sum + (numbers[day] ?? 0), 0));
     if (untold.some((count) => count > 0)) add(people, UNTOLD, untold);
   }
-  for (const [rule, numbers] of Object.entries((chart?.robots_breakdown ?? {}) as Record<string, Numbers>))
-    add(programs, ruleText(rule), numbers);
-  const counted = chart ? daysCounted(chart) : days;
-  return {
-    read,
-    span: `${counted} days`,
-    people: drawn(chart?.labels, counted, people),
-    programs: drawn(chart?.labels, counted, programs),
-  };
+  for (const [rule, numbers] of Object.entries(days.breakdowns.robots ?? {})) add(programs, ruleText(rule), numbers);
+  const counted = daysCounted(days);
+  const drawn = (sums: ReadonlyMap<string, number[]>): Drawn =>
+    drawLargest(
+      days.labels.slice(-counted),
+      [...sums].map(([label, numbers]) => ({ label, numbers: numbers.slice(-counted) })),
+      {
+        most: COLORS.length,
+        colorsOf: (shown) => shown.map(({ label }, at) => (label === UNTOLD ? SERIES.other : COLORS[at]!)),
+        other: SERIES.other,
+      },
+    );
+  return { read, span: `${counted} days`, open: days.open, people: drawn(people), programs: drawn(programs) };
 }

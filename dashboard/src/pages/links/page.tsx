@@ -29,7 +29,7 @@ export function Page() {
   const delayed = useRead("/api/1/admin/touch/delayed_link_clicks_sorted_set_info", undefined, live);
   const { today, reads } = useToday(["touch_links"]);
   const [dimension, setDimension] = useState<Dimension>("page");
-  const { read, span, people, programs } = useClicks(dimension);
+  const { read, span, open, people, programs } = useClicks(dimension);
   const now = useNow(1);
   const counts = today.touch_links;
   const late = (due.data?.num_overdue ?? 0) > 0 && now - (due.data?.oldest_score ?? now) > 300;
@@ -91,8 +91,10 @@ export function Page() {
             <ChartCard
               title={`Clicks over ${span}`}
               description="Of people, on the day they clicked"
-              rows={people.rows}
-              series={people.series}
+              rows={people?.rows}
+              open={open}
+              series={people?.series ?? []}
+              folded={people?.folded}
               read={read}
             />
           </Grid.Col>
@@ -100,8 +102,10 @@ export function Page() {
             <ChartCard
               title={`Robots over ${span}`}
               description="Previews, scanners and crawlers, by the rule that knew them"
-              rows={programs.rows}
-              series={programs.series}
+              rows={programs?.rows}
+              open={open}
+              series={programs?.series ?? []}
+              folded={programs?.folded}
               read={read}
               empty={
                 <EmptyState title="No program has looked">

@@ -139,6 +139,7 @@ export function Page() {
               title={`Messages over ${days.span}`}
               description="Handed to providers, by channel"
               read={days.read}
+              open={days.open(...CHANNELS.map(({ sends }) => sends))}
               rows={rowsOf(
                 days.labels,
                 Object.fromEntries(
@@ -156,6 +157,7 @@ export function Page() {
               title={`Outcomes over ${days.span}`}
               description="What providers told of messages, all channels"
               read={days.read}
+              open={days.open(...CHANNELS.flatMap(({ sends, ends }) => [sends, ends]))}
               rows={rowsOf(days.labels, allOutcomes(days.series))}
               series={[
                 { name: "delivered", label: "Delivered", color: SERIES.good },
@@ -175,6 +177,7 @@ export function Page() {
               description="Clicks on links, reminders sent"
               type="lines"
               read={days.read}
+              open={days.open("touch_links", "daily_reminders")}
               rows={rowsOf(days.labels, {
                 clicks: days.series("touch_links", ...CLICKS),
                 reminders: days.series("daily_reminders", "sent"),

@@ -1,25 +1,17 @@
 import { Grid } from "@mantine/core";
-import { CALM, dateIn, rowsOf, useDays, useRead, useStatisticsTimezone } from "../../api/index.ts";
+import { rowsOf, useDays } from "../../api/index.ts";
 import { SERIES } from "../../app/theme.ts";
 import { CHANNEL_LABELS, CHANNEL_NAMES, ChartCard } from "../../parts/index.ts";
 
-const DAYS = 90;
-
 /** Ninety days of reminders: by channel, what was left out, and who came and went. */
 export function ReminderCharts() {
-  const timezone = useStatisticsTimezone();
-  const query = { from: dateIn(timezone, DAYS - 1), to: dateIn(timezone) };
-  const sent = useRead(
-    "/api/1/admin/stats/{family}/range",
-    { path: { family: "daily_reminders" }, query },
-    { every: CALM },
-  );
-  const parts = (sent.data?.sent_breakdown ?? {}) as Readonly<Record<string, readonly number[]>>;
-  const days = useDays(["daily_reminders", "daily_reminder_registrations"], DAYS);
+  const days = useDays(["daily_reminders", "daily_reminder_registrations"]);
+  const parts = days.breakdown("daily_reminders", "sent");
   const known = CHANNEL_NAMES.filter((channel) => parts[channel] !== undefined);
-  const total = (sent.data?.sent ?? []) as readonly number[];
   // Days from before there were channels to tell apart still count.
-  const rest = total.map((all, day) => all - known.reduce((sum, channel) => sum + (parts[channel]?.[day] ?? 0), 0));
+  const rest = days
+    .series("daily_reminders", "sent")
+    .map((all, day) => all - known.reduce((sum, channel) => sum + (parts[channel]?.[day] ?? 0), 0));
   const hasRest = rest.some((count) => count > 0);
   return (
     <Grid gap="md">
@@ -27,11 +19,12 @@ export function ReminderCharts() {
         <ChartCard
           title={`Reminders sent over ${days.span}`}
           description="By channel, on the local day that each is for"
-          read={sent}
-          rows={rowsOf(sent.data?.labels, {
+          read={days.read}
+          open={days.open("daily_reminders")}
+          rows={rowsOf(days.labels, {
             ...Object.fromEntries(CHANNEL_NAMES.map((channel) => [channel, parts[channel] ?? []])),
             ...(hasRest ? { rest } : {}),
-          })?.slice(-(days.labels?.length ?? DAYS))}
+          })}
           series={[
             ...CHANNEL_NAMES.map((name) => ({ name, label: CHANNEL_LABELS[name], color: SERIES[name] })),
             ...(hasRest ? [{ name: "rest", label: "Not told apart", color: SERIES.other }] : []),
@@ -44,6 +37,7 @@ export function ReminderCharts() {
           description="People who began or stopped to get reminders on a channel"
           type="lines"
           read={days.read}
+          open={days.open("daily_reminder_registrations")}
           rows={rowsOf(days.labels, {
             subscribed: days.series("daily_reminder_registrations", "subscribed"),
             unsubscribed: days.series("daily_reminder_registrations", "unsubscribed"),
@@ -61,6 +55,7 @@ export function ReminderCharts() {
           type="lines"
           height={200}
           read={days.read}
+          open={days.open("daily_reminders")}
           rows={rowsOf(days.labels, {
             planned: days.series("daily_reminders", "time_assigned"),
             sent: days.series("daily_reminders", "sent"),

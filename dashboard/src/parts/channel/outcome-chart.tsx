@@ -13,6 +13,7 @@ export function OutcomeChart({ plan, height }: { readonly plan: ChannelPlan; rea
       description={`What became of ${plan.messages}`}
       height={height}
       read={days.read}
+      open={days.open()}
       rows={rowsOf(days.labels, outcomesOf(channel, days.series))}
       series={[
         { name: "delivered", label: "Delivered", color: SERIES.good },

@@ -1,16 +1,32 @@
 import { Group, Loader, Progress, Stack, Text, Timeline } from "@mantine/core";
-import { useRead } from "../../api/index.ts";
-import { ErrorState, StateBadge, Time } from "../../parts/index.ts";
+import { useEffect } from "react";
+import { useRead, useRefresh } from "../api/index.ts";
+import { Time } from "./figures.tsx";
+import { StateBadge } from "./state-badge.tsx";
+import { ErrorState } from "./states.tsx";
+
+interface JobProgressProps {
+  readonly uid: string;
+  readonly brief?: boolean;
+  /** Reads whose path begins with one of these are asked again when the job has ended. */
+  readonly refreshes?: readonly string[];
+}
+
+const NONE: readonly string[] = [];
 
 /** What a job tells while it runs, as it tells it. */
-export function JobProgress({ uid, brief = false }: { readonly uid: string; readonly brief?: boolean }) {
+export function JobProgress({ uid, brief = false, refreshes = NONE }: JobProgressProps) {
   const read = useRead("/api/1/admin/jobs/progress/{job_uid}", { path: { job_uid: uid } }, { every: 1 });
+  const refresh = useRefresh();
+  const isDone = read.data?.done ?? false;
+  useEffect(() => {
+    if (isDone) void refresh(refreshes);
+  }, [isDone, refresh, refreshes]);
   const events = read.data?.events ?? [];
   const last = events.at(-1);
   if (read.error && !read.data) return brief ? <Text size="sm">not told</Text> : <ErrorState error={read.error} />;
   if (!last) return <Loader size="xs" role="status" aria-label="Waiting for the job" />;
   const bar = last.indicator?.type === "bar" ? last.indicator : undefined;
-  const isDone = read.data?.done ?? false;
   if (brief) return bar ? <Bar at={bar.at} of={bar.of} label={last.message} /> : <StateBadge state={last.type} />;
   return (
     <Stack gap="sm" role="status">
