@@ -15,7 +15,7 @@ export const carillon = createCarillon({
   fetch: (url, init) => {
     const headers = new Headers(init?.headers);
     if (csrfToken !== null && init?.method !== "GET") headers.set("x-csrf-token", csrfToken);
-    // What is kept is asked about each time, and comes again as a short "not modified": days that are over may still change.
+    // The server is asked each time whether what the browser keeps is still so: it may have another past by now.
     return fetch(url, { ...init, headers, credentials: "same-origin", cache: "no-cache" });
   },
 });

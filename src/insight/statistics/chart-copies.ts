@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import type { Clock } from "../../kernel/clock.ts";
-import type { DiskLayer } from "../../mechanisms/layered-cache/index.ts";
+import { DiskLayer } from "../../mechanisms/layered-cache/index.ts";
 
 /** A chart as it is kept and served. */
 export interface ChartCopy {
@@ -18,6 +18,13 @@ const MOST_BYTES = 32 * 1024 * 1024;
 /** A frame of the greatest size may hold at most this much once it is unpacked. */
 const MOST_UNPACKED = 256 * 1024 * 1024;
 const TAG = "charts";
+
+/** Forgets the charts that an instance keeps in this folder, whether it runs or not. */
+export async function forgetCharts(folder: string, clock: Clock): Promise<void> {
+  const disk = new DiskLayer(folder, clock);
+  disk.evict(TAG);
+  await disk.close();
+}
 
 /** The chart's JSON; undefined when the bytes are no gzip after all. */
 export function unpack(blob: Buffer): Buffer | undefined {

@@ -4,6 +4,8 @@ import { unpack } from "./chart-copies.ts";
 import { deskOf } from "./chart-desk.ts";
 import { type Chart, DEFAULT_SPAN, drawDay } from "./charts.ts";
 
+export { forgetCharts } from "./chart-copies.ts";
+
 /** The chart of the latest finished days: from a copy, or built. */
 export async function readChart(ctx: Context, family: StatsFamily, days = DEFAULT_SPAN): Promise<Chart> {
   const { blob } = await deskOf(ctx).chart(family, days);

@@ -16,6 +16,7 @@ import {
   readCounts,
   type StatsFamily,
 } from "../../mechanisms/dated-counters/index.ts";
+import { DiskLayer } from "../../mechanisms/layered-cache/index.ts";
 import { linkStats } from "../../messaging/links/stats.ts";
 import { reminderStats } from "../../messaging/reminders/stats.ts";
 import { touchQueueLength } from "../../messaging/touch/service.ts";
@@ -148,7 +149,14 @@ test("history is not filled in beside a worker, and no worker starts while it is
 }, 60_000);
 
 test("three days of a small crowd are lived through by the real pipeline, add up, and a second run adds nothing", async () => {
+  // An instance that was asked for charts of an empty house keeps them until midnight.
+  const disk = new DiskLayer(join(folder, "cache", "all-0"), house.base.clock);
+  disk.write("charts", "daily_touch_send:1:91", { value: Buffer.from("{}"), checkedAt: 0, expiresAt: Infinity });
+  await disk.close();
   const report = await fillHistory(house.ctx, { days: 3, people: 12, seed: 7 });
+  const reopened = new DiskLayer(join(folder, "cache", "all-0"), house.base.clock);
+  expect(reopened.read("charts", "daily_touch_send:1:91")).toBeUndefined();
+  await reopened.close();
   expect(report).toMatchObject({ created: 12, failures: [], alreadyThere: 0, lived: [{ days: 3 }] });
   const touches = await sums(touchSendStats);
   for (const family of families) await sums(family);

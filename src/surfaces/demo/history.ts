@@ -1,9 +1,12 @@
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { forgetCharts as forgetChartsIn } from "../../insight/statistics/service.ts";
 import type { Context } from "../../jobs/context.ts";
 import { jobKeys } from "../../jobs/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { claimPidFile, pidFileHolder } from "../../kernel/process/index.ts";
 import { calendarOf, isoDate } from "../../mechanisms/dated-counters/index.ts";
+import { cacheSettings } from "../../mechanisms/layered-cache/index.ts";
 import { keys as reminderKeys } from "../../messaging/reminders/keys.ts";
 import { dataFolders } from "../foundation.ts";
 import { createDemoApp, FOUNDERS } from "./app.ts";
@@ -134,6 +137,7 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
     lived.push({ gap: { from: gap.from, to: calendar.unixDate(past.until - 1) }, from, until: past.until });
     before += until - from;
   }
+  if (lived.length > 0) await forgetCharts(ctx);
   const messages = await Promise.all(lived.map(({ from, until }) => outcomesBetween(ctx, from, until + REST)));
   return {
     ...report,
@@ -145,6 +149,15 @@ async function fill(ctx: Context, options: HistoryOptions): Promise<HistoryRepor
     wentOnFrom: lives[0]?.goesOn ? isoDate(calendar.unixDate(lives[0].from)) : undefined,
     seconds: systemClock.monotonic() - began,
   };
+}
+
+/** Charts from before know nothing of the days that were lived through now, and are kept until midnight. */
+async function forgetCharts({ config, clock }: Context): Promise<void> {
+  const { cache } = dataFolders(config);
+  const kept = existsSync(cache) ? readdirSync(cache).map((name) => join(cache, name)) : [];
+  const chosen = config.get(cacheSettings.folder);
+  for (const folder of new Set([...kept, ...(chosen === undefined ? [] : [chosen])]))
+    await forgetChartsIn(folder, clock);
 }
 
 const HOUR = 3600;
