@@ -28,6 +28,8 @@ export const PLACES = [
   { path: "/links", title: "Links" },
   { path: "/reminders", title: "Reminders" },
   { path: "/people", title: "People" },
+  { path: "/data-health", title: "Data health" },
+  { path: "/data-health/email_send", title: "Sent mails" },
   { path: "/keyspace", title: "Keyspace" },
   { path: "/settings", title: "Settings" },
 ] as const;

@@ -51,6 +51,7 @@ const SHOTS: readonly Shot[] = [
   { name: "reminders", path: "/admin/reminders", upTo: 1_100 },
   { name: "people", path: "/admin/people" },
   { name: "person", path: ({ sub }) => `/admin/people/${sub}` },
+  { name: "data-health", path: "/admin/data-health" },
   { name: "keyspace", path: "/admin/keyspace" },
   {
     name: "settings",

@@ -4,6 +4,7 @@ import {
   IconBroadcast,
   IconClockHour4,
   IconDeviceMobileMessage,
+  IconHeartRateMonitor,
   IconKey,
   IconLayoutDashboard,
   IconLink,
@@ -60,6 +61,7 @@ export const NAVIGATION: readonly PlaceGroup[] = [
     label: "Everything else",
     places: [
       { path: "/people", label: "People", icon: IconUsers },
+      { path: "/data-health", label: "Data health", icon: IconHeartRateMonitor },
       { path: "/keyspace", label: "Keyspace", icon: IconKey },
       { path: "/settings", label: "Settings", icon: IconSettings },
     ],

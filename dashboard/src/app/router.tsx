@@ -30,6 +30,8 @@ const pages = [
   page("/reminders", () => import("../pages/reminders/page.tsx")),
   page("/people", () => import("../pages/people/page.tsx")),
   page("/people/$sub", () => import("../pages/people/person-page.tsx")),
+  page("/data-health", () => import("../pages/data-health/page.tsx")),
+  page("/data-health/$family", () => import("../pages/data-health/family-page.tsx")),
   page("/keyspace", () => import("../pages/keyspace/page.tsx")),
   page("/settings", () => import("../pages/settings/page.tsx")),
 ];
