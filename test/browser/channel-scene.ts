@@ -28,6 +28,7 @@ const MADE_OF: Readonly<Record<string, Readonly<Record<string, Readonly<Record<s
 /** What channels have besides messages: breakdowns, suppressed addresses, entries set aside, and mails without news. */
 export async function channelScene({ ctx, url }: House): Promise<void> {
   await writeBreakdowns(ctx);
+  await writeCarriers(ctx);
   await suppressEmails(ctx, [
     { email: "left@example.com", reason: "User", scope: "lists" },
     { email: "gone@example.com", reason: "Bounce", scope: "all", note: "mailbox does not exist" },
@@ -55,6 +56,21 @@ export async function channelScene({ ctx, url }: House): Promise<void> {
       parameters: { name: "Ada", message: SCRIPT },
     },
   ]);
+}
+
+/** Yesterday the second provider took over in the middle of the day. */
+async function writeCarriers(ctx: House["ctx"]): Promise<void> {
+  const calendar = calendarOf(ctx);
+  const yesterday = calendar.startOf(calendar.unixDate(ctx.clock.now()) - 1);
+  const steps = [
+    { provider: "ses", step: "accepted", count: 57 },
+    { provider: "ses", step: "failed", count: 4 },
+    { provider: "smtp", step: "accepted", count: 38 },
+  ];
+  for (const { provider, step, count } of steps)
+    await raw`insert into message_steps (uid, channel, step, at, provider)
+      select ${`crl_em_${provider}_${step}_`} || n, 'email', ${step}, to_timestamp(${yesterday}::float8 + n * 60), ${provider}
+      from generate_series(1, ${count}::integer) as n`.execute(ctx.sql.tables());
 }
 
 /** Days of statistics whose events are told apart. */

@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { quarantinedQueues } from "../../src/mechanisms/quarantine/index.ts";
 import { enqueueSms } from "../../src/messaging/sms/service.ts";
 import { eventually } from "../harness/facts.ts";
+import { barriers } from "./barriers.ts";
 import { channelScene, SCRIPT } from "./channel-scene.ts";
 import { openStage, type Stage, type Visit } from "./stage.ts";
 
@@ -177,6 +179,49 @@ test("a script in a subject, in a reason or in the key of a breakdown is text on
   expect(await page.locator("script:not([src])").count()).toBe(0);
   expect(dialogs).toBe(0);
   expect(takeFaults()).toEqual([]);
+});
+
+test("the page of a channel says which provider carried how many messages on each day", async () => {
+  const { page, open, takeFaults } = desk;
+  await open("/email");
+  const carried = page.getByRole("table", { name: "Which provider took how many mails, by day" });
+  const row = carried.getByRole("row").filter({ hasText: "ses 57, smtp 38" });
+  await row.getByRole("cell", { name: "4", exact: true }).waitFor();
+  await open("/sms");
+  expect(await page.getByText("smtp").count()).toBe(0);
+  expect(takeFaults()).toEqual([]);
+});
+
+test("the numbers of a chart come as a file, with a column for every key of a breakdown and today marked", async () => {
+  const { page, open, takeFaults } = desk;
+  await open("/email?tab=charts");
+  await page.getByText("30 days", { exact: true }).click();
+  const coming = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Mails by template: download as CSV" }).click();
+  const file = await coming;
+  expect(file.suggestedFilename()).toBe("mails-by-template.csv");
+  const lines = readFileSync(await file.path(), "utf8").split("\r\n");
+  const columns = lines[0]!.split(",");
+  expect([columns[0], columns.at(-1)]).toEqual(["date", "open"]);
+  expect(columns).toEqual(expect.arrayContaining(["dailyReminder", "verifyEmailCode", SCRIPT]));
+  const days = lines.slice(1, -1).map((line) => line.split(","));
+  expect(days.length).toBe(30);
+  expect(days.map((day) => day.at(-1)).slice(-3)).toEqual(["", "not final", "so far"]);
+  expect(Number(days[0]![columns.indexOf("dailyReminder")])).toBeGreaterThan(0);
+  expect(takeFaults()).toEqual([]);
+});
+
+test("a template is shown in the colours of readers who like it dark, whatever the page has", async () => {
+  const { page, open, context, takeFaults } = await stage.visit({ colorScheme: null });
+  await open("/templates?template=sample");
+  const ground = () =>
+    page.frames()[1]?.evaluate<string>("document.body ? getComputedStyle(document.body).backgroundColor : ''");
+  await eventually(async () => (await ground()) === "rgb(244, 246, 249)", "a light mail");
+  await page.getByText("Dark", { exact: true }).click();
+  await eventually(async () => (await ground()) === "rgb(16, 22, 29)", "a dark mail");
+  expect(await barriers(page)).toEqual([]);
+  expect(takeFaults()).toEqual([]);
+  await context.close();
 });
 
 test("a template is previewed with what somebody types, in a frame that runs nothing, on desks and phones", async () => {

@@ -17,7 +17,8 @@ const script = (name: string) => import(new URL(`../../scripts/${name}.js`, impo
 export interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
-  readonly colorScheme?: "light" | "dark";
+  /** What the visitor prefers; null: nothing is said, so that frames follow what the page says. */
+  readonly colorScheme?: "light" | "dark" | null;
   /** Signed in, unless this is false. */
   readonly signedIn?: boolean;
 }

@@ -1,7 +1,7 @@
 import { Grid, SimpleGrid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
+import { CarriedPanel } from "../../parts/channel/carried-panel.tsx";
 import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
-import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { FindMessages } from "../../parts/channel/find-messages.tsx";
 import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
 import { PageTabs } from "../../parts/channel/page-tabs.tsx";
@@ -12,6 +12,7 @@ import { TestMail } from "../../parts/channel/test-mail.tsx";
 import { TestSendButton } from "../../parts/channel/test-send.tsx";
 import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
 import { WebhooksToday } from "../../parts/channel/webhooks-today.tsx";
+import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { Bounces } from "./bounces.tsx";
 import { EmailWay } from "./email-way.tsx";
@@ -66,7 +67,14 @@ function Now() {
           <HealthPanel />
         </Grid.Col>
       </Grid>
-      <JobRuns jobs={JOBS} description="Of the jobs that move mails along" />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <JobRuns jobs={JOBS} description="Of the jobs that move mails along" />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <CarriedPanel plan={EMAIL} />
+        </Grid.Col>
+      </Grid>
       <SimpleGrid cols={{ base: 1, lg: 3 }} spacing="md">
         <ProvidersPanel plan={EMAIL} />
         <WebhooksToday family="email_webhooks" about="How the provider's reports of today were taken" />

@@ -1,7 +1,7 @@
 import { Grid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
+import { CarriedPanel } from "../../parts/channel/carried-panel.tsx";
 import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
-import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { FindMessages } from "../../parts/channel/find-messages.tsx";
 import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
 import { PageTabs } from "../../parts/channel/page-tabs.tsx";
@@ -10,6 +10,7 @@ import { ProvidersPanel } from "../../parts/channel/providers-panel.tsx";
 import { Quarantine } from "../../parts/channel/quarantine.tsx";
 import { TestSendButton } from "../../parts/channel/test-send.tsx";
 import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
+import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { PushWay } from "./push-way.tsx";
 import { TestPush } from "./test-push.tsx";
@@ -61,7 +62,14 @@ function Now() {
           </Stack>
         </Grid.Col>
       </Grid>
-      <JobRuns jobs={JOBS} description="Of the jobs that move notifications along" />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <JobRuns jobs={JOBS} description="Of the jobs that move notifications along" />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <CarriedPanel plan={PUSH} />
+        </Grid.Col>
+      </Grid>
     </Stack>
   );
 }

@@ -1,7 +1,7 @@
 import { Grid, Stack } from "@mantine/core";
 import { LIVE, useRead } from "../../api/index.ts";
+import { CarriedPanel } from "../../parts/channel/carried-panel.tsx";
 import { ChannelAlerts } from "../../parts/channel/channel-alerts.tsx";
-import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { FindMessages } from "../../parts/channel/find-messages.tsx";
 import { OutcomeChart } from "../../parts/channel/outcome-chart.tsx";
 import { PageTabs } from "../../parts/channel/page-tabs.tsx";
@@ -11,6 +11,7 @@ import { Quarantine } from "../../parts/channel/quarantine.tsx";
 import { TestSendButton } from "../../parts/channel/test-send.tsx";
 import { TodayTiles } from "../../parts/channel/today-tiles.tsx";
 import { WebhooksToday } from "../../parts/channel/webhooks-today.tsx";
+import { FamilyCharts } from "../../parts/family-charts.tsx";
 import { JobRuns, LiveIndicator, PageHeader } from "../../parts/index.ts";
 import { SmsWay } from "./sms-way.tsx";
 import { SuppressedPhones } from "./suppressed-phones.tsx";
@@ -70,7 +71,14 @@ function Now() {
           </Stack>
         </Grid.Col>
       </Grid>
-      <JobRuns jobs={JOBS} description="Of the jobs that move texts along" />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <JobRuns jobs={JOBS} description="Of the jobs that move texts along" />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <CarriedPanel plan={SMS} />
+        </Grid.Col>
+      </Grid>
     </Stack>
   );
 }

@@ -16,10 +16,11 @@ interface MailFrameProps {
   readonly isStale: boolean;
 }
 
-/** A mail as its readers see it, on a desk or on a phone. */
+/** A mail as its readers see it, on a desk or on a phone, in light or dark colours. */
 export function MailFrame({ mail, slug, parameters, isStale }: MailFrameProps) {
   const [part, setPart] = useState("html");
   const [width, setWidth] = useState("desktop");
+  const [colors, setColors] = useState("light");
   return (
     <Panel title={mail.subject} description={`Subject; the whole mail has ${numberText(mail.bytes, "bytes")}`}>
       <Stack gap="sm">
@@ -34,16 +35,28 @@ export function MailFrame({ mail, slug, parameters, isStale }: MailFrameProps) {
               { value: "headers", label: "Headers" },
             ]}
           />
-          <SegmentedControl
-            aria-label="Width"
-            value={width}
-            onChange={setWidth}
-            disabled={part === "headers"}
-            data={[
-              { value: "desktop", label: "Desktop" },
-              { value: "phone", label: "Phone" },
-            ]}
-          />
+          <Group gap="sm">
+            <SegmentedControl
+              aria-label="Colours of the reader"
+              value={colors}
+              onChange={setColors}
+              disabled={part !== "html"}
+              data={[
+                { value: "light", label: "Light" },
+                { value: "dark", label: "Dark" },
+              ]}
+            />
+            <SegmentedControl
+              aria-label="Width"
+              value={width}
+              onChange={setWidth}
+              disabled={part === "headers"}
+              data={[
+                { value: "desktop", label: "Desktop" },
+                { value: "phone", label: "Phone" },
+              ]}
+            />
+          </Group>
         </Group>
         {isStale && (
           <Text size="sm" c="dimmed" role="status">
@@ -51,7 +64,7 @@ export function MailFrame({ mail, slug, parameters, isStale }: MailFrameProps) {
           </Text>
         )}
         {part === "html" && (
-          <div className={styles.screen} data-width={width}>
+          <div className={styles.screen} data-width={width} data-colors={colors}>
             {/* A document of its own: its policy lets it have colours and pictures, and no scripts, forms or address. */}
             <iframe
               className={styles.frame}
