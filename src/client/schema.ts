@@ -720,6 +720,7 @@ export interface Routes {
           to: string;
           from: string | null;
           subject: string | null;
+          template: string | null;
           text: string;
           at: number;
           status: string;
@@ -746,6 +747,7 @@ export interface Routes {
         to: string;
         from: string | null;
         subject: string | null;
+        template: string | null;
         text: string;
         at: number;
         status: string;
@@ -793,6 +795,7 @@ export interface Routes {
         to: string;
         from: string | null;
         subject: string | null;
+        template: string | null;
         text: string;
         at: number;
         status: string;
@@ -861,6 +864,7 @@ export interface Routes {
           to: string;
           from: string | null;
           subject: string | null;
+          template: string | null;
           text: string;
           at: number;
           status: string;
@@ -887,6 +891,7 @@ export interface Routes {
         to: string;
         from: string | null;
         subject: string | null;
+        template: string | null;
         text: string;
         at: number;
         status: string;
@@ -934,6 +939,7 @@ export interface Routes {
         to: string;
         from: string | null;
         subject: string | null;
+        template: string | null;
         text: string;
         at: number;
         status: string;
@@ -997,6 +1003,7 @@ export interface Routes {
           to: string;
           from: string | null;
           subject: string | null;
+          template: string | null;
           text: string;
           at: number;
           status: string;

@@ -105,10 +105,10 @@ test("STOP answered on the phone suppresses the number, and START frees it", asy
   expect(visit.takeFaults()).toEqual([]);
 });
 
-test("a mail is shown as HTML, text, headers and source, and the bounce button suppresses its address", async () => {
+test("a mail is listed with its template and shown as HTML, text, headers and source, and the bounce button suppresses its address", async () => {
   await mail("ada@example.com");
   const mails = page.getByRole("list", { name: "Mails" });
-  await mails.getByRole("button", { name: /ada@example.com/ }).click();
+  await mails.getByRole("button", { name: /ada@example.com.*verifyEmailCode/ }).click();
   await page.frameLocator("iframe").getByText("424242").first().waitFor();
   await page.getByRole("tab", { name: "Text" }).click();
   await page.getByRole("tabpanel").getByText("424242").first().waitFor();

@@ -10,6 +10,8 @@ export const MessageSummary = z.object({
   to: z.string(),
   from: z.string().nullable(),
   subject: z.string().nullable(),
+  /** The template of a mail, where the provider was told it. */
+  template: z.string().nullable(),
   text: z.string(),
   at: z.number(),
   status: z.string(),
@@ -45,7 +47,26 @@ export const MessageDetail = MessageSummary.extend({
 export function summaryOf(inbox: Inbox, message: SandboxMessage): z.input<typeof MessageSummary> {
   const { id, channel, direction, provider, provider_id, to, from, subject, text, at } = message;
   const { status } = inbox.statusOf(message);
-  return { id, channel, direction, provider, provider_id, to, from, subject, text, at, status };
+  return {
+    id,
+    channel,
+    direction,
+    provider,
+    provider_id,
+    to,
+    from,
+    subject,
+    template: templateOf(message),
+    text,
+    at,
+    status,
+  };
+}
+
+/** The simulated provider keeps the tags of a mail as they were given. */
+function templateOf({ fields: { tags } }: SandboxMessage): string | null {
+  const template = (tags as Readonly<Record<string, unknown>> | undefined)?.template;
+  return typeof template === "string" ? template : null;
 }
 
 export function detailOf(inbox: Inbox, message: SandboxMessage): z.input<typeof MessageDetail> {

@@ -27,6 +27,7 @@ export function MailList({ mails, open, onOpen }: MailListProps) {
             </span>
             <strong className={styles.subject}>{mail.subject ?? "(no subject)"}</strong>
             <span className={styles.line}>
+              {mail.template !== null && <span className={styles.template}>{mail.template}</span>}
               <span className={styles.snippet}>{mail.text}</span>
               <StateBadge state={mail.status} />
             </span>
