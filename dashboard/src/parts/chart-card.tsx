@@ -86,8 +86,12 @@ export function ChartCard({
       <>
         {description}
         {description && ". "}
-        <span className={styles.light} aria-hidden /> not final, <span className={styles.open} aria-hidden /> today so
-        far
+        <span className={styles.note}>
+          <span className={styles.light} aria-hidden /> not final,
+        </span>{" "}
+        <span className={styles.note}>
+          <span className={styles.open} aria-hidden /> today so far
+        </span>
       </>
     ) : (
       description
