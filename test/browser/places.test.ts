@@ -62,6 +62,10 @@ test("days that may still change are lighter and noted, and only they are counte
   const welcome = page.getByRole("heading", { name: "Welcome to Carillon" });
   await page.getByRole("button", { name: "Close the welcome" }).click();
   await page.locator(".recharts-reference-dot").first().waitFor();
+  const shades = await page
+    .locator(".recharts-area-area")
+    .evaluateAll((paths) => paths.map((path) => path.getAttribute("fill-opacity")));
+  expect(new Set(shades)).toEqual(new Set(["1", "0.45"]));
   await page.getByRole("button", { name: /^Messages over 90 days: show the numbers/ }).click();
   const days = page.getByRole("region", { name: "Messages over 90 days, as a table" }).getByRole("row");
   expect(await days.nth(1).textContent()).toMatch(/^\d{4}-\d\d-\d\d, so far/);
