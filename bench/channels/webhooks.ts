@@ -23,7 +23,7 @@ const UNDER_WAY = 1;
 /** Different requests that are sent in turn. */
 const DIFFERENT = 2_000;
 /** Requests of a round; the first two rounds of each side only warm it up. */
-const COUNT = 20_000;
+const COUNT = 60_000;
 const WARM_UP = 2;
 
 interface Kind {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { systemClock } from "../../kernel/clock.ts";
 import { Gathering } from "./index.ts";
 
 /** Work that ends when the test says so. */
@@ -103,6 +104,25 @@ test("a crowd that comes two by two, turn after turn, shares a few groups", asyn
   await Promise.all(joined);
   expect(groups[0]).toBe(2);
   expect(groups.length).toBeLessThan(100);
+});
+
+test("a crowd that comes back as it was is waited for once in a while, and nobody beyond it", async () => {
+  const looks = vi.spyOn(systemClock, "sleep");
+  const groups: number[] = [];
+  const gathering = new Gathering<number>({ most: 500, work: async ({ length }) => void groups.push(length) });
+  const member = async () => {
+    for (let turn = 0; turn < 90; turn++) {
+      await gathering.join(turn);
+      await new Promise(setImmediate);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: 40 }, member));
+    expect(groups).toEqual(Array.from({ length: 90 }, () => 40));
+    expect(looks.mock.calls.length).toBeLessThan(30);
+  } finally {
+    looks.mockRestore();
+  }
 });
 
 test("whoever comes alone, again and again, waits for nobody", async () => {

@@ -12,6 +12,8 @@ const BUSY = 0.002;
 /** Seconds between two looks at whether others still come, and the most that is waited for them. */
 const LOOK = 0.001;
 const LONGEST_LOOK = 0.008;
+/** So many groups go as soon as they are as large as the crowd was when it was last waited for. */
+const CROWD_TRUSTED = 8;
 
 interface Group<Item, Answer> {
   readonly items: Item[];
@@ -31,7 +33,8 @@ interface Group<Item, Answer> {
  * work, and while others still come: within milliseconds of a group of several the next one waits for as long as each look
  * finds more, 8 ms at most. So a quiet system answers at once, and a busy one makes larger groups instead of a longer
  * queue. Without that wait a crowd whose members each open a connection would be groups of one or two, since an event loop
- * lets in one of them a turn.
+ * lets in one of them a turn. The last look of such a wait finds nobody and was idle, so for a few groups the size of the
+ * crowd is remembered: when as many are there again, nobody else is waited for.
  *
  * Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and whoever
  * brought it must not say so before. When the work fails, its whole group fails with it and the next one goes on.
@@ -42,6 +45,9 @@ export class Gathering<Item, Answer = void> {
   #working = false;
   /** When the last group of several ended. */
   #busyAt = Number.NEGATIVE_INFINITY;
+  /** How many there were when nobody else came, and how many groups have relied on it since. */
+  #crowd = Number.POSITIVE_INFINITY;
+  #relied = 0;
 
   constructor(plan: GatheringPlan<Item, Answer>) {
     if (plan.most < 1) throw new RangeError("a group holds at least one item");
@@ -78,14 +84,18 @@ export class Gathering<Item, Answer = void> {
     this.#working = false;
   }
 
-  /** Waits while others still come. */
+  /** Waits while others still come, or until as many are there as came together before. */
   async #letIn(): Promise<void> {
     const until = systemClock.monotonic() + LONGEST_LOOK;
-    for (let [before, now] = [0, this.#waiting]; now > before && now < this.#plan.most; now = this.#waiting) {
-      if (systemClock.monotonic() >= until) return;
+    const enough = Math.min(this.#plan.most, this.#relied < CROWD_TRUSTED ? this.#crowd : Number.POSITIVE_INFINITY);
+    let [before, now] = [0, this.#waiting];
+    while (now > before && now < enough && systemClock.monotonic() < until) {
       before = now;
       await systemClock.sleep(LOOK);
+      now = this.#waiting;
     }
+    if (now >= enough) this.#relied += 1;
+    else if (now > 0) [this.#crowd, this.#relied] = [now, 0];
   }
 
   get #waiting(): number {

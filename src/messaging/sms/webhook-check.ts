@@ -59,21 +59,37 @@ function addressedAs(host = "localhost"): string | undefined {
   return URL.canParse(address) ? address : undefined;
 }
 
-const ACCOUNTS = Object.values(twilioAccounts);
-
-/** What a webhook may be signed with: the secret of each account. */
-function tokensOf(config: Config): readonly string[] {
-  const [first, ...others] = ACCOUNTS.map(({ authToken }) => config.get(authToken));
-  return [first ?? simulatedToken(config), ...others].flatMap((token) => token || []);
+/** What our accounts are called and sign with, as far as they are configured. */
+interface Accounts {
+  readonly sids: readonly (string | undefined)[];
+  readonly tokens: readonly string[];
 }
 
-/** What the simulated provider signs with, where it stands in for a real one. */
-function simulatedToken(config: Config): string | undefined {
-  return standsIn(config) ? sandboxAddress(config).twilio.authToken : undefined;
+/** Thousands of webhooks a second ask for the same. */
+const accountsOf = new WeakMap<Config, Accounts>();
+
+function ourAccounts(config: Config): Accounts {
+  const known = accountsOf.get(config);
+  if (known) return known;
+  const all = Object.values(twilioAccounts);
+  const accounts = {
+    sids: all.map(({ accountSid }) => config.get(accountSid)),
+    tokens: all.flatMap(({ authToken }) => config.get(authToken) || []),
+  };
+  accountsOf.set(config, accounts);
+  return accounts;
+}
+
+/** What a webhook may be signed with: the secret of each account, or of the simulated one in the place of the first. */
+function tokensOf(config: Config): readonly string[] {
+  const { tokens } = ourAccounts(config);
+  if (config.get(twilioAccounts.twilio.authToken)) return tokens;
+  const simulated = standsIn(config) ? sandboxAddress(config).twilio.authToken : undefined;
+  return simulated ? [simulated, ...tokens] : tokens;
 }
 
 /** Whether an account is one of ours. Any is while the first has no name: the simulated provider may have its place. */
 export function isOurAccount(config: Config, sid: string): boolean {
-  const ours = ACCOUNTS.map(({ accountSid }) => config.get(accountSid));
-  return ours[0] === undefined || ours.includes(sid);
+  const { sids } = ourAccounts(config);
+  return sids[0] === undefined || sids.includes(sid);
 }
