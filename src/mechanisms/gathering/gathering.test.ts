@@ -109,7 +109,11 @@ test("a crowd that comes two by two, turn after turn, shares a few groups", asyn
 test("a crowd that comes back as it was is waited for once in a while, and nobody beyond it", async () => {
   const looks = vi.spyOn(systemClock, "sleep");
   const groups: number[] = [];
-  const gathering = new Gathering<number>({ most: 500, work: async ({ length }) => void groups.push(length) });
+  const gathering = new Gathering<number>({
+    most: 500,
+    returning: true,
+    work: async ({ length }) => void groups.push(length),
+  });
   const member = async () => {
     for (let turn = 0; turn < 90; turn++) {
       await gathering.join(turn);

@@ -3,6 +3,11 @@ import { systemClock } from "../../kernel/clock.ts";
 export interface GatheringPlan<Item, Answer> {
   /** The most items of one group; 500 where a script takes them. */
   readonly most: number;
+  /**
+   * Whether the same come again and again, as providers do over the connections that they keep. When as many are there as
+   * came together before, nobody else is waited for.
+   */
+  readonly returning?: boolean;
   /** Does the work of a whole group. Never called while an earlier call is under way. */
   work(group: readonly Item[]): Promise<Answer>;
 }
@@ -12,8 +17,8 @@ const BUSY = 0.002;
 /** Seconds between two looks at whether others still come, and the most that is waited for them. */
 const LOOK = 0.001;
 const LONGEST_LOOK = 0.008;
-/** So many groups go as soon as they are as large as the crowd was when it was last waited for. */
-const CROWD_TRUSTED = 8;
+/** How many sizes of a crowd are remembered, and how many groups rely on them before one is waited for again. */
+const REMEMBERED = 8;
 
 interface Group<Item, Answer> {
   readonly items: Item[];
@@ -33,8 +38,8 @@ interface Group<Item, Answer> {
  * work, and while others still come: within milliseconds of a group of several the next one waits for as long as each look
  * finds more, 8 ms at most. So a quiet system answers at once, and a busy one makes larger groups instead of a longer
  * queue. Without that wait a crowd whose members each open a connection would be groups of one or two, since an event loop
- * lets in one of them a turn. The last look of such a wait finds nobody and was idle, so for a few groups the size of the
- * crowd is remembered: when as many are there again, nobody else is waited for.
+ * lets in one of them a turn. The last look of such a wait finds nobody and was idle, so where the same come again it is
+ * remembered how many they were lately: when as many as at most are there, nobody else is waited for, but once in a while.
  *
  * Nothing is remembered beyond the process: an item counts as taken when its group's work has ended well, and whoever
  * brought it must not say so before. When the work fails, its whole group fails with it and the next one goes on.
@@ -45,8 +50,8 @@ export class Gathering<Item, Answer = void> {
   #working = false;
   /** When the last group of several ended. */
   #busyAt = Number.NEGATIVE_INFINITY;
-  /** How many there were when nobody else came, and how many groups have relied on it since. */
-  #crowd = Number.POSITIVE_INFINITY;
+  /** How many there were when nobody else came, lately, and how many groups have relied on it since. */
+  readonly #crowds: number[] = [];
   #relied = 0;
 
   constructor(plan: GatheringPlan<Item, Answer>) {
@@ -87,7 +92,8 @@ export class Gathering<Item, Answer = void> {
   /** Waits while others still come, or until as many are there as came together before. */
   async #letIn(): Promise<void> {
     const until = systemClock.monotonic() + LONGEST_LOOK;
-    const enough = Math.min(this.#plan.most, this.#relied < CROWD_TRUSTED ? this.#crowd : Number.POSITIVE_INFINITY);
+    const known = this.#plan.returning && this.#crowds.length > 0 && this.#relied < REMEMBERED;
+    const enough = Math.min(this.#plan.most, known ? Math.max(...this.#crowds) : Number.POSITIVE_INFINITY);
     let [before, now] = [0, this.#waiting];
     while (now > before && now < enough && systemClock.monotonic() < until) {
       before = now;
@@ -95,7 +101,11 @@ export class Gathering<Item, Answer = void> {
       now = this.#waiting;
     }
     if (now >= enough) this.#relied += 1;
-    else if (now > 0) [this.#crowd, this.#relied] = [now, 0];
+    else if (now > 0) {
+      this.#relied = 0;
+      this.#crowds.push(now);
+      if (this.#crowds.length > REMEMBERED) this.#crowds.shift();
+    }
   }
 
   get #waiting(): number {

@@ -56,7 +56,11 @@ const SUSPICIOUS = 20;
 export class WebhookDesk {
   readonly #ctx: Pick<KernelContext, "redis" | "clock" | "config" | "log" | "metrics">;
   readonly #plan: WebhookDeskPlan;
-  readonly #gathering = new Gathering<TakenWebhook>({ most: GROUP, work: (group) => this.#store(group) });
+  readonly #gathering = new Gathering<TakenWebhook>({
+    most: GROUP,
+    returning: true,
+    work: (group) => this.#store(group),
+  });
   #forged = 0;
 
   constructor(ctx: Pick<KernelContext, "redis" | "clock" | "config" | "log" | "metrics">, plan: WebhookDeskPlan) {
