@@ -2056,8 +2056,6 @@ export interface Routes {
           max_per_second: number;
         } | null;
         topics: string[];
-        /** The last day of the month past on which a topic reported */
-        last_webhook_on: string | null;
         /** When a topic last reported, to the second; null before the first report */
         last_webhook_at: number | null;
         /** Who signs mails with DKIM: the provider, this installation, or as far as it knows nobody */

@@ -1,13 +1,10 @@
 import { z } from "zod";
 import type { Context } from "../../jobs/context.ts";
-import { calendarOf, isoDate, readCounts } from "../../mechanisms/dated-counters/index.ts";
 import { emailSettings } from "../../providers/settings.ts";
 import { keys } from "./keys.ts";
 import { listsPause, reputationOf } from "./reputation.ts";
-import { emailWebhookStats } from "./stats.ts";
 
 const Level = z.enum(["good", "warning", "critical"]);
-const LOOKS_BACK = 30;
 /** Seconds for which what the provider said of our quota is shown to people. */
 const QUOTA_SHOWN = 60;
 
@@ -16,10 +13,6 @@ export const Health = z.object({
   sending_enabled: z.boolean().nullable(),
   quota: z.object({ max_24h: z.number(), sent_24h: z.number(), max_per_second: z.number() }).nullable(),
   topics: z.array(z.string()),
-  last_webhook_on: z
-    .string()
-    .nullable()
-    .meta({ description: "The last day of the month past on which a topic reported" }),
   last_webhook_at: z
     .number()
     .nullable()
@@ -50,10 +43,9 @@ export const Health = z.object({
 
 export async function healthOf(ctx: Context): Promise<z.input<typeof Health>> {
   const { commands, topology } = ctx.redis;
-  const [quota, reputation, reported, heard, pause, aside] = await Promise.all([
+  const [quota, reputation, heard, pause, aside] = await Promise.all([
     ctx.providers.email.quota(QUOTA_SHOWN).catch(() => undefined),
     reputationOf(ctx).catch(() => null),
-    lastReport(ctx).catch(() => null),
     commands.getBuffer(topology.key(keys.lastWebhook())),
     listsPause(ctx),
     commands.llen(topology.key(keys.paused())),
@@ -64,7 +56,6 @@ export async function healthOf(ctx: Context): Promise<z.input<typeof Health>> {
     sending_enabled: quota?.sendingEnabled ?? null,
     quota: quota ? { max_24h: quota.max24h, sent_24h: quota.sent24h, max_per_second: quota.maxPerSecond } : null,
     topics: [...ctx.config.get(emailSettings.snsTopicArns)],
-    last_webhook_on: reported,
     last_webhook_at: heard === null ? null : keys.lastWebhook.codec.decode(heard),
     signatures:
       providers[0] === "smtp"
@@ -80,11 +71,4 @@ export async function healthOf(ctx: Context): Promise<z.input<typeof Health>> {
       aside,
     },
   };
-}
-
-async function lastReport(ctx: Context): Promise<string | null> {
-  const today = calendarOf(ctx).unixDate(ctx.clock.now());
-  const { days } = await readCounts(ctx, emailWebhookStats, today - LOOKS_BACK, today + 1);
-  const active = [...days].filter(([, { counts }]) => (counts.verified ?? 0) > 0).map(([date]) => date);
-  return active.length === 0 ? null : isoDate(Math.max(...active));
 }

@@ -56,7 +56,7 @@ function Rate({ rate, level }: { readonly rate: number; readonly level: Level })
 }
 
 function Facts({
-  health: { sending_enabled, quota, signatures, last_webhook_on, topics },
+  health: { sending_enabled, quota, signatures, last_webhook_at, topics },
 }: {
   readonly health: Health;
 }) {
@@ -84,7 +84,9 @@ function Facts({
         </div>
       )}
       <Fact name="Signed (DKIM)">{SIGNERS[signatures]}</Fact>
-      <Fact name="Last report">{last_webhook_on ?? "none within a month"}</Fact>
+      <Fact name="Last report">
+        <Time at={last_webhook_at} never="none yet" />
+      </Fact>
       <Fact name="Topics">{topics.length === 0 ? "none is named" : topics.join(", ")}</Fact>
     </>
   );
